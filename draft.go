@@ -1,0 +1,413 @@
+package quartermaster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Draft is a catalog in the making: every administrative change is made here,
+// checked against the state it starts from and against what was changed before
+// in the same draft. A draft that is never stored answers "what if".
+//
+// A Draft is not safe for concurrent use.
+type Draft struct {
+	base     *Catalog
+	now      time.Time
+	project  *Project
+	tools    map[string]*Tool // by id; nil: removed
+	names    map[string]*Tool // by name; nil: no longer taken
+	servers  map[string]*Server
+	agents   map[string]*Agent
+	bindings map[string]*Bindings
+}
+
+// Draft starts a draft from c. Changed things are stamped with now.
+func (c *Catalog) Draft(now time.Time) *Draft {
+	return &Draft{
+		base: c, now: now.UTC().Truncate(time.Microsecond),
+		tools: map[string]*Tool{}, names: map[string]*Tool{}, servers: map[string]*Server{},
+		agents: map[string]*Agent{}, bindings: map[string]*Bindings{},
+	}
+}
+
+// Changes lists what differs from the start, in an order that a database with
+// foreign keys accepts.
+func (d *Draft) Changes() []Change {
+	var all []Change
+	if d.project != nil {
+		all = append(all, Change{Noun: NounProject, Key: d.project.ID, Project: d.project})
+	}
+	for _, k := range sortedKeys(d.servers) {
+		all = append(all, Change{Noun: NounServer, Key: k, Server: d.servers[k]})
+	}
+	// Removals first: the next tool may bear the name of one that goes.
+	ids := sortedKeys(d.tools)
+	for _, removal := range []bool{true, false} {
+		for _, k := range ids {
+			if t := d.tools[k]; (t == nil) == removal {
+				all = append(all, Change{Noun: NounTool, Key: k, Tool: t})
+			}
+		}
+	}
+	for _, k := range sortedKeys(d.agents) {
+		all = append(all, Change{Noun: NounAgent, Key: k, Agent: d.agents[k]})
+	}
+	for _, k := range sortedKeys(d.bindings) {
+		all = append(all, Change{Noun: NounBindings, Key: k, Bindings: d.bindings[k]})
+	}
+	return all
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Catalog is what the draft would become.
+func (d *Draft) Catalog() *Catalog { return d.base.With(d.base.Revision()+1, d.Changes()) }
+
+// Tool finds a tool in the draft by id, name or @server/tool.
+func (d *Draft) Tool(ref string) *Tool {
+	if t := d.toolByID(ref); t != nil {
+		return t
+	}
+	if t := d.toolByName(ref); t != nil {
+		return t
+	}
+	if server, tool, ok := splitServerRef(ref); ok {
+		for _, name := range []string{server + "__" + tool, tool} {
+			if t := d.toolByName(name); t != nil && t.Server == server {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Draft) toolByID(id string) *Tool {
+	if t, ok := d.tools[id]; ok {
+		return t
+	}
+	return d.base.ToolByID(id)
+}
+
+func (d *Draft) toolByName(name string) *Tool {
+	if t, ok := d.names[name]; ok {
+		return t
+	}
+	return find(d.base.tools, name, toolName)
+}
+
+// Server finds a server in the draft.
+func (d *Draft) Server(name string) *Server {
+	if s, ok := d.servers[name]; ok {
+		return s
+	}
+	return d.base.Server(name)
+}
+
+// Agent finds a definition in the draft.
+func (d *Draft) Agent(id string) *Agent {
+	if a, ok := d.agents[id]; ok {
+		return a
+	}
+	return d.base.Agent(id)
+}
+
+// Bindings returns an agent's bindings in the draft.
+func (d *Draft) Bindings(agent string) *Bindings {
+	if b, ok := d.bindings[agent]; ok && b != nil {
+		return b
+	} else if ok {
+		return &Bindings{Agent: agent}
+	}
+	return d.base.Bindings(agent)
+}
+
+// SetProject changes the project's name and plan.
+func (d *Draft) SetProject(p Project) error {
+	was := d.base.project
+	p.ID, p.Revision, p.CreatedAt = was.ID, was.Revision, was.CreatedAt
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if p != was {
+		d.project = &p
+	}
+	return nil
+}
+
+// CreateTool adds a tool that a person has made.
+func (d *Draft) CreateTool(t Tool) (*Tool, error) {
+	t.Origin = OriginManual
+	t.normalize()
+	f := t.faults()
+	if Reserved(t.Name) {
+		f.add("name", "%s is reserved", t.Name)
+	}
+	d.checkServer(&f, &t)
+	if err := f.err("tool %q is not valid", t.Name); err != nil {
+		return nil, err
+	}
+	if d.toolByName(t.Name) != nil {
+		return nil, Errorf(CodeAlreadyExists, "a tool named %s exists already", t.Name)
+	}
+	return d.addTool(t), nil
+}
+
+func (d *Draft) addTool(t Tool) *Tool {
+	t.ID, t.Version, t.CreatedAt, t.UpdatedAt = NewID(), 1, d.now, d.now
+	d.putTool(&t)
+	return &t
+}
+
+func (d *Draft) putTool(t *Tool) {
+	d.tools[t.ID] = t
+	d.names[t.Name] = t
+}
+
+func (d *Draft) checkServer(f *faults, t *Tool) {
+	if t.Server != "" && d.Server(t.Server) == nil {
+		f.add("server", "there is no server named %q", t.Server)
+	}
+}
+
+// UpdateTool gives edit a copy of a tool and keeps what edit made of it. An
+// edit that changes nothing leaves the version as it is.
+func (d *Draft) UpdateTool(ref string, edit func(*Tool) error) (*Tool, error) {
+	old := d.Tool(ref)
+	if old == nil {
+		return nil, toolMissing(ref)
+	}
+	t := *old
+	if err := edit(&t); err != nil {
+		return nil, err
+	}
+	t.ID, t.Version, t.CreatedAt, t.Origin = old.ID, old.Version, old.CreatedAt, old.Origin
+	t.normalize()
+	f := t.faults()
+	if t.Origin != OriginManual {
+		f = append(f, t.fixedFields(old)...)
+	} else if Reserved(t.Name) {
+		f.add("name", "%s is reserved", t.Name)
+	}
+	d.checkServer(&f, &t)
+	if err := f.err("tool %q is not valid", old.Name); err != nil {
+		return nil, err
+	}
+	if t.same(old) {
+		return old, nil
+	}
+	if other := d.toolByName(t.Name); other != nil && other.ID != t.ID {
+		return nil, Errorf(CodeAlreadyExists, "a tool named %s exists already", t.Name)
+	}
+	t.Version, t.UpdatedAt = old.Version+1, d.now
+	if t.Name != old.Name {
+		d.names[old.Name] = nil
+	}
+	d.putTool(&t)
+	return &t, nil
+}
+
+// DeleteTool removes a tool that a person has made, and its bindings with it.
+func (d *Draft) DeleteTool(ref string) error {
+	t := d.Tool(ref)
+	switch {
+	case t == nil:
+		return toolMissing(ref)
+	case t.Origin == OriginBuiltin:
+		return Errorf(CodeNotDeletable, "%s is built in and cannot be deleted; disable it instead", t.Name)
+	case t.Origin == OriginDiscovered:
+		return Errorf(CodeNotDeletable, "%s is offered by server %s and cannot be deleted; disable it, or delete the server", t.Name, t.Server)
+	}
+	d.removeTool(t)
+	return nil
+}
+
+func (d *Draft) removeTool(t *Tool) {
+	d.tools[t.ID] = nil
+	d.names[t.Name] = nil
+	gone := map[string]bool{t.ID: true}
+	for agent, b := range d.bindings {
+		if b != nil {
+			d.bindings[agent] = b.without(gone)
+		}
+	}
+}
+
+func toolMissing(ref string) error {
+	return Errorf(CodeToolNotFound, "there is no tool %q", ref)
+}
+
+// AddBuiltins gives the project the tools that every project has, and brings
+// what is fixed in them up to date.
+func (d *Draft) AddBuiltins() {
+	for _, b := range Builtins() {
+		old := d.toolByName(b.Name)
+		if old == nil {
+			d.addTool(b)
+			continue
+		}
+		if old.Origin != OriginBuiltin || len(b.fixedFields(old)) == 0 {
+			continue
+		}
+		t := *old
+		t.Description, t.InputSchema, t.OutputSchema, t.Annotations = b.Description, b.InputSchema, b.OutputSchema, b.Annotations
+		t.Version, t.UpdatedAt = old.Version+1, d.now
+		d.putTool(&t)
+	}
+}
+
+// PutServer adds a server or replaces its settings.
+func (d *Draft) PutServer(s Server) (server *Server, created bool, err error) {
+	s.normalize()
+	if err := s.faults().err("server %q is not valid", s.Name); err != nil {
+		return nil, false, err
+	}
+	old := d.Server(s.Name)
+	s.CreatedAt, s.UpdatedAt = d.now, d.now
+	if old != nil {
+		if s.same(old) {
+			return old, false, nil
+		}
+		s.CreatedAt = old.CreatedAt
+	}
+	d.servers[s.Name] = &s
+	return &s, old == nil, nil
+}
+
+// DeleteServer removes a server, its tools and their bindings.
+func (d *Draft) DeleteServer(name string) error {
+	if d.Server(name) == nil {
+		return Errorf(CodeNotFound, "there is no server %q", name)
+	}
+	for _, t := range d.base.tools {
+		if t.Server != name {
+			continue
+		}
+		if now := d.toolByID(t.ID); now != nil && now.Server == name {
+			d.removeTool(now)
+		}
+	}
+	for _, t := range d.tools {
+		if t != nil && t.Server == name {
+			d.removeTool(t)
+		}
+	}
+	d.servers[name] = nil
+	return nil
+}
+
+// PutAgent adds or replaces a definition.
+func (d *Draft) PutAgent(a Agent) (agent *Agent, created bool, err error) {
+	a.normalize()
+	if err := a.faults().err("the definition of agent %q is not valid", a.ID); err != nil {
+		return nil, false, err
+	}
+	old := d.Agent(a.ID)
+	a.CreatedAt, a.UpdatedAt = d.now, d.now
+	if old != nil {
+		if a.same(old) {
+			return old, false, nil
+		}
+		a.CreatedAt = old.CreatedAt
+	}
+	d.agents[a.ID] = &a
+	return &a, old == nil, nil
+}
+
+// DeleteAgent removes a definition; the agent's bindings stay.
+func (d *Draft) DeleteAgent(id string) error {
+	if d.Agent(id) == nil {
+		return Errorf(CodeNotFound, "agent %q has no definition", id)
+	}
+	d.agents[id] = nil
+	return nil
+}
+
+// ReplaceBindings makes toolIDs the whole set of an agent's bindings (BIND-3)
+// and returns it without repetitions. If one of them is unknown or not active
+// the error lists all such and nothing changes.
+func (d *Draft) ReplaceBindings(agent string, toolIDs []string) ([]string, error) {
+	if err := CheckAgentID("agentId", agent); err != nil {
+		return nil, err
+	}
+	ids, err := d.activeTools(toolIDs)
+	if err != nil {
+		return nil, err
+	}
+	d.bind(agent, ids)
+	return ids, nil
+}
+
+// ChangeBindings adds to and takes from an agent's bindings, and leaves the
+// others as they are.
+func (d *Draft) ChangeBindings(agent string, add, remove []string) (*Bindings, error) {
+	if err := CheckAgentID("agentId", agent); err != nil {
+		return nil, err
+	}
+	added, err := d.activeTools(add)
+	if err != nil {
+		return nil, err
+	}
+	skip := make(map[string]bool, len(add)+len(remove))
+	for _, id := range slices.Concat(added, remove) {
+		skip[strings.ToLower(id)] = true
+	}
+	for _, b := range d.Bindings(agent).without(skip).Tools {
+		added = append(added, b.ToolID)
+	}
+	d.bind(agent, added)
+	return d.Bindings(agent), nil
+}
+
+// activeTools checks ids and folds repetitions.
+func (d *Draft) activeTools(ids []string) ([]string, error) {
+	folded := make([]string, 0, len(ids))
+	seen := make(map[string]bool, len(ids))
+	var invalid []string
+	for _, given := range ids {
+		id := strings.ToLower(given) // UUIDs are written in either case
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if t := d.toolByID(id); t == nil || !t.Active() {
+			invalid = append(invalid, given)
+			continue
+		}
+		folded = append(folded, id)
+	}
+	if len(invalid) > 0 {
+		e := Errorf(CodeInvalidToolIDs, "%d of the tool ids are unknown or not active; nothing was changed", len(invalid))
+		e.Details = map[string]any{"invalidIds": invalid}
+		return nil, e
+	}
+	return folded, nil
+}
+
+// bind sets an agent's bindings; those that stay keep their time.
+func (d *Draft) bind(agent string, ids []string) {
+	old := d.Bindings(agent)
+	next := &Bindings{Agent: agent, Tools: make([]Binding, len(ids))}
+	changed := len(ids) != len(old.Tools)
+	for i, id := range ids {
+		next.Tools[i] = Binding{ToolID: id, CreatedAt: d.now}
+		if j, ok := old.find(id); ok {
+			next.Tools[i].CreatedAt = old.Tools[j].CreatedAt
+		} else {
+			changed = true
+		}
+	}
+	if !changed {
+		return
+	}
+	slices.SortFunc(next.Tools, func(a, b Binding) int { return cmp.Compare(a.ToolID, b.ToolID) })
+	d.bindings[agent] = next
+}

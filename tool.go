@@ -1,0 +1,297 @@
+package quartermaster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Tool is one callable thing: a row in a project's catalog. Tools in a Catalog
+// are shared and never modified.
+type Tool struct {
+	ID                string          `json:"id" readOnly:"true" doc:"UUID"`
+	Name              string          `json:"name" doc:"1 to 128 of A-Z a-z 0-9 _ . -, unique in the project" example:"files__read_file"`
+	Target            string          `json:"target,omitempty" readOnly:"true" doc:"Real name of a tool that is listed under its alias"`
+	DisplayName       string          `json:"displayName,omitempty" doc:"For people"`
+	Description       string          `json:"description,omitempty" doc:"For the model: what the tool does and when to use it"`
+	Category          string          `json:"category,omitempty"`
+	Provider          ProviderKind    `json:"provider,omitempty" enum:"native,mcp,http" doc:"What runs it. Absent: mcp where a server is named, else native"`
+	Server            string          `json:"server,omitempty" doc:"The upstream server of an mcp tool"`
+	InputSchema       json.RawMessage `json:"inputSchema,omitempty" doc:"JSON Schema (2020-12 or draft-07) of the arguments. Absent: any object"`
+	OutputSchema      json.RawMessage `json:"outputSchema,omitempty" doc:"JSON Schema of the structured result"`
+	Annotations       json.RawMessage `json:"annotations,omitempty" doc:"MCP's hints: title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint"`
+	Config            json.RawMessage `json:"config,omitempty" doc:"Settings of the provider; a native tool names its built-in here" example:"{\"builtin\":\"echo\"}"`
+	Enabled           bool            `json:"enabled" required:"false" doc:"Absent: true"`
+	Available         bool            `json:"available" readOnly:"true" doc:"Whether it could be called now"`
+	UnavailableReason string          `json:"unavailableReason,omitempty" readOnly:"true"`
+	Groups            []string        `json:"groups,omitzero" doc:"Absent: the server's groups, else [\"default\"]. Empty: only a request for \"*\" reaches it"`
+	State             string          `json:"state,omitempty" doc:"A success moves the session to this state"`
+	AvailableInStates []string        `json:"availableInStates,omitzero" doc:"Absent: in every state. Empty: never"`
+	Timeout           Duration        `json:"timeout,omitzero" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 30s" doc:"Absent: the server's, else 60s" example:"30s"`
+	Version           int64           `json:"version" readOnly:"true" doc:"Grows by one with every change"`
+	CreatedAt         time.Time       `json:"createdAt" readOnly:"true"`
+	UpdatedAt         time.Time       `json:"updatedAt" readOnly:"true"`
+	BoundAt           time.Time       `json:"boundAt,omitzero" readOnly:"true" doc:"In a list of bound tools: since when"`
+
+	Origin Origin `json:"-"`
+}
+
+// ProviderKind names what runs a tool.
+type ProviderKind string
+
+// The kinds of providers.
+const (
+	ProviderNative ProviderKind = "native" // inside the server
+	ProviderMCP    ProviderKind = "mcp"    // an upstream MCP server
+	ProviderHTTP   ProviderKind = "http"   // a REST call
+)
+
+// Origin says where a tool's row comes from, and with it who may change what.
+type Origin string
+
+// The origins of tools.
+const (
+	OriginManual     Origin = "manual"     // made by a person, who may change all of it
+	OriginBuiltin    Origin = "builtin"    // in every project from the start
+	OriginDiscovered Origin = "discovered" // offered by an upstream server
+)
+
+// DefaultGroup is the group of tools and requests that name none.
+const DefaultGroup = "default"
+
+// Names of tools that only Quartermaster itself may offer.
+const (
+	ToolFindTools           = "find_tools"
+	ToolCallTool            = "call_tool"
+	ToolSpawnAgents         = "spawn_agents"
+	ToolListAvailableAgents = "list_available_agents"
+)
+
+// Reserved reports whether no one may give a tool this name.
+func Reserved(name string) bool {
+	switch name {
+	case ToolFindTools, ToolCallTool, ToolSpawnAgents, ToolListAvailableAgents:
+		return true
+	}
+	return false
+}
+
+// UnmarshalJSON reads a tool in which an absent `enabled` means true.
+func (t *Tool) UnmarshalJSON(data []byte) error {
+	type plain Tool
+	p := plain{Enabled: true}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*t = Tool(p)
+	return nil
+}
+
+// Active reports whether the tool can be bound and listed (CAT-3). Whether its
+// server is up does not matter.
+func (t *Tool) Active() bool { return t.Enabled }
+
+// ValidToolName reports whether name fits the grammar of CAT-2.
+func ValidToolName(name string) bool {
+	return within(name, maxToolName, isToolNameByte)
+}
+
+const maxToolName = 128
+
+func isToolNameByte(c byte) bool {
+	return isAlphanum(c) || c == '_' || c == '.' || c == '-'
+}
+
+// ToolName is the name in the catalog of what a server calls upstream. The
+// same input gives the same name, always; an upstream name that does not fit
+// the grammar is made to, and told apart from its likes by a hash.
+func ToolName(server *Server, upstream string) string {
+	name := upstream
+	if server.Prefix {
+		name = server.Name + "__" + upstream
+	}
+	if ValidToolName(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(upstream))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	legal := []byte(name)
+	for i, c := range legal {
+		if !isToolNameByte(c) {
+			legal[i] = '_'
+		}
+	}
+	return string(legal[:min(len(legal), maxToolName-len(suffix))]) + suffix
+}
+
+// normalize fills in what absent fields stand for, where that is a constant.
+func (t *Tool) normalize() {
+	if t.Provider == "" {
+		t.Provider = ProviderNative
+		if t.Server != "" {
+			t.Provider = ProviderMCP
+		}
+	}
+	if len(t.InputSchema) == 0 || string(t.InputSchema) == "null" {
+		t.InputSchema = json.RawMessage(`{"type":"object"}`)
+	}
+	t.Target, t.Available, t.UnavailableReason, t.BoundAt = "", false, "", time.Time{}
+	t.Groups = fold(t.Groups)
+	t.AvailableInStates = fold(t.AvailableInStates)
+}
+
+// fold drops repeated words and keeps the order; nil stays nil.
+func fold(words []string) []string {
+	if words == nil {
+		return nil
+	}
+	folded := make([]string, 0, len(words))
+	for _, w := range words {
+		if !slices.Contains(folded, w) {
+			folded = append(folded, w)
+		}
+	}
+	return folded
+}
+
+// faults says what is wrong with the tool by itself.
+func (t *Tool) faults() faults {
+	var f faults
+	if !ValidToolName(t.Name) {
+		f.add("name", "must be 1 to 128 of A-Z a-z 0-9 _ . -")
+	}
+	checkText(&f, "displayName", t.DisplayName, 255)
+	checkText(&f, "description", t.Description, 100_000)
+	checkText(&f, "category", t.Category, 255)
+	checkText(&f, "state", t.State, 255)
+	checkNames(&f, "groups", t.Groups)
+	checkNames(&f, "availableInStates", t.AvailableInStates)
+	switch t.Provider {
+	case ProviderNative, ProviderHTTP:
+		if t.Server != "" {
+			f.add("server", "only a tool with provider mcp has a server")
+		}
+	case ProviderMCP:
+		if t.Server == "" {
+			f.add("server", "a tool with provider mcp names its server")
+		}
+	default:
+		f.add("provider", "must be one of native, mcp, http")
+	}
+	if t.Timeout < 0 {
+		f.add("timeout", "must not be negative")
+	}
+	checkObject(&f, "inputSchema", &t.InputSchema)
+	checkObject(&f, "outputSchema", &t.OutputSchema)
+	checkObject(&f, "annotations", &t.Annotations)
+	checkObject(&f, "config", &t.Config)
+	checkArgumentsType(&f, t.InputSchema)
+	if t.Provider == ProviderNative {
+		if _, err := t.Builtin(); err != nil {
+			f.add("config.builtin", "must be a string")
+		}
+	}
+	return f
+}
+
+// checkArgumentsType refuses a schema that no arguments could satisfy: they
+// are always an object.
+func checkArgumentsType(f *faults, schema json.RawMessage) {
+	var s struct {
+		Type any `json:"type"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return // reported already
+	}
+	switch v := s.Type.(type) {
+	case nil:
+	case string:
+		if v != "object" {
+			f.add("inputSchema.type", "must be \"object\": arguments are always an object")
+		}
+	case []any:
+		if !slices.Contains(v, any("object")) {
+			f.add("inputSchema.type", "must include \"object\": arguments are always an object")
+		}
+	}
+}
+
+// Builtin is the name of the built-in that a native tool runs, "" where its
+// config names none.
+func (t *Tool) Builtin() (string, error) {
+	if len(t.Config) == 0 {
+		return "", nil
+	}
+	var config struct {
+		Builtin string `json:"builtin"`
+	}
+	err := json.Unmarshal(t.Config, &config)
+	return config.Builtin, err
+}
+
+// same reports whether nothing that a person can change differs.
+func (t *Tool) same(o *Tool) bool {
+	a, b := *t, *o
+	a.Version, a.CreatedAt, a.UpdatedAt = b.Version, b.CreatedAt, b.UpdatedAt
+	return reflect.DeepEqual(a, b)
+}
+
+// fixedFields names the fields in which t differs from o although a row that
+// no person made keeps them.
+func (t *Tool) fixedFields(o *Tool) faults {
+	var f faults
+	check := func(field string, same bool) {
+		if !same {
+			f.add(field, "is fixed for a %s tool; only its displayName, category, config, enabled, groups, state, availableInStates and timeout can be changed", o.Origin)
+		}
+	}
+	check("name", t.Name == o.Name)
+	check("description", t.Description == o.Description)
+	check("provider", t.Provider == o.Provider)
+	check("server", t.Server == o.Server)
+	check("inputSchema", string(t.InputSchema) == string(o.InputSchema))
+	check("outputSchema", string(t.OutputSchema) == string(o.OutputSchema))
+	check("annotations", string(t.Annotations) == string(o.Annotations))
+	was, _ := o.Builtin()
+	is, _ := t.Builtin()
+	check("config.builtin", was == is)
+	return f
+}
+
+// Builtins are the tools that every project has from the start (NAT-0, GATE-3).
+func Builtins() []Tool {
+	native := func(name, description, schema, annotations string) Tool {
+		return Tool{
+			Name: name, Description: description, Category: "built-in", Provider: ProviderNative,
+			InputSchema: json.RawMessage(schema), Annotations: json.RawMessage(annotations),
+			Config: json.RawMessage(`{"builtin":"` + name + `"}`), Enabled: true, Origin: OriginBuiltin,
+		}
+	}
+	const harmless = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
+	return []Tool{
+		native("echo", "Answers with the arguments it was given.", `{"type":"object"}`, harmless),
+		native("time_now", "Tells the current time in UTC, or in the time zone asked for.",
+			`{"type":"object","properties":{"zone":{"type":"string","description":"IANA name such as Europe/Vienna"}},"additionalProperties":false}`,
+			`{"readOnlyHint":true,"openWorldHint":false}`),
+		native(ToolSpawnAgents, "Starts other agents on tasks of their own, in parallel, and answers with their results in order.",
+			`{"type":"object","properties":{"agents":{"type":"array","minItems":1,"items":{"type":"object","properties":{`+
+				`"agent_name":{"type":"string"},"task":{"type":"string"},"timeout":{"type":"string"},"resume_run_id":{"type":"string"}},`+
+				`"required":["agent_name","task"],"additionalProperties":false}}},"required":["agents"],"additionalProperties":false}`,
+			`{"readOnlyHint":false}`),
+		native(ToolListAvailableAgents, "Lists the agents that can be started with spawn_agents.",
+			`{"type":"object","additionalProperties":false}`, harmless),
+	}
+}
+
+// splitServerRef splits "@server/tool".
+func splitServerRef(ref string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(ref, "@")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, "/")
+}
