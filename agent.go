@@ -31,6 +31,7 @@ type Agent struct {
 	Fixed       bool              `json:"fixed,omitempty" doc:"Keep a session's tools as they were when it began"`
 	CreatedAt   time.Time         `json:"createdAt" readOnly:"true"`
 	UpdatedAt   time.Time         `json:"updatedAt" readOnly:"true"`
+	Warnings    []string          `json:"warnings,omitempty" readOnly:"true" doc:"What in it has no effect, such as a pattern that matches nothing"`
 }
 
 // Visibility says who may start an agent.
@@ -107,7 +108,9 @@ func (a *Agent) normalize() {
 	if a.Discovery == "" {
 		a.Discovery = DiscoveryList
 	}
-	a.Tools, a.Allowed, a.Servers = fold(a.Tools), fold(a.Allowed), fold(a.Servers)
+	a.Tools, a.Allowed, a.Servers = fold(a.Tools), fold(a.Allowed), absent(fold(a.Servers))
+	a.Aliases = absentMap(a.Aliases)
+	a.Warnings = nil
 }
 
 func (a *Agent) faults() faults {

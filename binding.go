@@ -19,9 +19,22 @@ type Bindings struct {
 	Tools []Binding
 }
 
+// Has reports whether a tool is among them.
+func (b *Bindings) Has(toolID string) bool {
+	_, ok := b.find(toolID)
+	return ok
+}
+
 func (b *Bindings) find(toolID string) (int, bool) {
 	return slices.BinarySearchFunc(b.Tools, toolID, func(x Binding, id string) int {
 		return strings.Compare(x.ToolID, id)
+	})
+}
+
+// same reports whether both hold the same tools since the same times.
+func (b *Bindings) same(o *Bindings) bool {
+	return slices.EqualFunc(b.Tools, o.Tools, func(x, y Binding) bool {
+		return x.ToolID == y.ToolID && x.CreatedAt.Equal(y.CreatedAt)
 	})
 }
 
@@ -89,15 +102,13 @@ func (c *Catalog) Bound(agent string, filter ToolFilter) iter.Seq2[*Tool, Bindin
 func (c *Catalog) Unbound(agent string, filter ToolFilter) iter.Seq[*Tool] {
 	return func(yield func(*Tool) bool) {
 		match := filter.Match()
-		bindings := c.Bindings(agent)
+		bindings := c.Bindings(agent).Tools
+		bound := make(map[string]bool, len(bindings))
+		for _, b := range bindings {
+			bound[b.ToolID] = true
+		}
 		for _, t := range c.tools {
-			if !t.Active() {
-				continue
-			}
-			if _, bound := bindings.find(t.ID); bound || !match(t) {
-				continue
-			}
-			if !yield(t) {
+			if t.Active() && !bound[t.ID] && match(t) && !yield(t) {
 				return
 			}
 		}

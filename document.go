@@ -21,6 +21,7 @@ type Document struct {
 	Tools    map[string]Tool     `json:"tools,omitempty" doc:"Tools by name; one that is built in takes only what a person may change"`
 	Agents   map[string]Agent    `json:"agents,omitempty" doc:"Definitions by agent id"`
 	Bindings map[string][]string `json:"bindings,omitempty" doc:"Agent id to the names of all tools bound to it"`
+	Users    map[string]User     `json:"users,omitempty" doc:"Users by id, with the groups that they are granted"`
 }
 
 // DocumentProject are a project's own settings in a Document.
@@ -55,6 +56,9 @@ func (d *Draft) Apply(doc Document, prune bool) error {
 			f.collect(at, d.applyTool(t))
 		}
 	}
+	if prune {
+		d.pruneTools(&f, doc) // before bindings, which must not name what goes
+	}
 	for _, id := range sortedKeys(doc.Agents) {
 		a := doc.Agents[id]
 		at := "agents." + id
@@ -66,8 +70,16 @@ func (d *Draft) Apply(doc Document, prune bool) error {
 	for _, agent := range sortedKeys(doc.Bindings) {
 		d.applyBindings(&f, agent, doc.Bindings[agent])
 	}
+	for _, id := range sortedKeys(doc.Users) {
+		u := doc.Users[id]
+		at := "users." + id
+		if keyed(&f, at+".id", &u.ID, id) {
+			_, _, err := d.PutUser(u)
+			f.collect(at, err)
+		}
+	}
 	if prune {
-		d.prune(doc)
+		d.pruneAgents(doc)
 	}
 	return f.err("the project file is not valid; nothing was changed")
 }
@@ -98,7 +110,7 @@ func (f *faults) collect(location string, err error) {
 }
 
 func (d *Draft) applyProject(f *faults, p *DocumentProject) {
-	next := d.base.project
+	next := d.Project()
 	if p.Name != "" {
 		next.Name = p.Name
 	}
@@ -161,7 +173,10 @@ func (d *Draft) applyBindings(f *faults, agent string, refs []string) {
 	seen := make(map[string]bool, len(refs))
 	known := true
 	for i, ref := range refs {
-		t := d.Tool(ref)
+		t := d.toolByName(ref) // first: a name may look like the id of another tool
+		if t == nil {
+			t = d.Tool(ref)
+		}
 		if t == nil {
 			f.add(at+"["+strconv.Itoa(i)+"]", "there is no tool %q", ref)
 			known = false
@@ -177,7 +192,14 @@ func (d *Draft) applyBindings(f *faults, agent string, refs []string) {
 	}
 }
 
-func (d *Draft) prune(doc Document) {
+// pruneTools removes the servers and tools that doc does not hold.
+func (d *Draft) pruneTools(f *faults, doc Document) {
+	for _, name := range sortedKeys(doc.Tools) {
+		server := doc.Tools[name].Server
+		if _, ok := doc.Servers[server]; !ok && d.Server(server) != nil {
+			f.add("tools."+name+".server", "server %q is not in the file and would be removed", server)
+		}
+	}
 	for _, s := range d.base.servers {
 		if _, ok := doc.Servers[s.Name]; !ok {
 			_ = d.DeleteServer(s.Name)
@@ -192,6 +214,10 @@ func (d *Draft) prune(doc Document) {
 			d.removeTool(now)
 		}
 	}
+}
+
+// pruneAgents removes the definitions, bindings and users that doc does not hold.
+func (d *Draft) pruneAgents(doc Document) {
 	for _, a := range d.base.agents {
 		if _, ok := doc.Agents[a.ID]; !ok {
 			d.agents[a.ID] = nil
@@ -200,6 +226,11 @@ func (d *Draft) prune(doc Document) {
 	for _, b := range d.base.bindings {
 		if _, ok := doc.Bindings[b.Agent]; !ok {
 			d.bind(b.Agent, nil)
+		}
+	}
+	for _, u := range d.base.users {
+		if _, ok := doc.Users[u.ID]; !ok {
+			d.users[u.ID] = nil
 		}
 	}
 }
@@ -244,6 +275,11 @@ func (c *Catalog) Export() map[string]any {
 		bindings[b.Agent] = names
 	}
 	section("bindings", bindings)
+	users := map[string]any{}
+	for _, u := range c.users {
+		users[u.ID] = differing(*u, User{}, "id")
+	}
+	section("users", users)
 	return out
 }
 
@@ -308,96 +344,78 @@ type FieldChange struct {
 // Diff says what the draft changes, in words and values.
 func (d *Draft) Diff() []Difference {
 	diffs := []Difference{}
-	add := func(noun Noun, name string, was, is map[string]any) {
-		diff := Difference{Action: "update", Noun: noun, Name: name}
-		switch {
-		case was == nil && is == nil:
-			return
-		case was == nil:
-			diff.Action = "create"
-		case is == nil:
-			diff.Action = "delete"
-		default:
-			if diff.Fields = fieldChanges(was, is); len(diff.Fields) == 0 {
-				return
-			}
-		}
-		diffs = append(diffs, diff)
-	}
 	for _, ch := range d.Changes() {
+		var diff Difference
 		switch ch.Noun {
 		case NounProject:
-			add(ch.Noun, ch.Key, differing(d.base.project, Project{}, "id"), differing(*ch.Project, Project{}, "id"))
+			diff = difference(&d.base.project, ch.Project)
 		case NounServer:
-			add(ch.Noun, ch.Key, serverFields(d.base.Server(ch.Key)), serverFields(ch.Server))
+			diff = difference(d.base.Server(ch.Key), ch.Server)
 		case NounTool:
 			was := d.base.ToolByID(ch.Key)
-			add(ch.Noun, toolLabel(was, ch.Tool), toolFields(was), toolFields(ch.Tool))
+			diff = difference(was, ch.Tool)
+			ch.Key = toolLabel(was, ch.Tool)
 		case NounAgent:
-			add(ch.Noun, ch.Key, agentFields(d.base.Agent(ch.Key)), agentFields(ch.Agent))
+			diff = difference(d.base.Agent(ch.Key), ch.Agent)
+		case NounUser:
+			diff = difference(d.base.User(ch.Key), ch.User)
+		case NounSecret:
+			diff = difference(d.base.Secret(ch.Key), ch.Secret)
 		case NounBindings:
-			add(ch.Noun, ch.Key, bindingFields(find(d.base.bindings, ch.Key, bindingsAgent), d.base.ToolByID), bindingFields(ch.Bindings, d.toolByID))
+			diff = difference(boundNames(d.base.Bindings(ch.Key), d.base.ToolByID), boundNames(ch.Bindings, d.toolByID))
 		}
+		diff.Noun, diff.Name = ch.Noun, ch.Key
+		diffs = append(diffs, diff)
 	}
 	return diffs
 }
 
-func fieldChanges(was, is map[string]any) map[string]FieldChange {
-	changes := map[string]FieldChange{}
-	for k, from := range was {
-		if to := is[k]; !reflect.DeepEqual(from, to) {
-			changes[k] = FieldChange{From: from, To: to}
-		}
+// difference compares two versions of a thing; nil: there is none.
+func difference[T any](was, is *T) Difference {
+	switch {
+	case was == nil:
+		return Difference{Action: "create"}
+	case is == nil:
+		return Difference{Action: "delete"}
 	}
-	for k, to := range is {
-		if _, ok := was[k]; !ok {
-			changes[k] = FieldChange{To: to}
-		}
+	diff := Difference{Action: "update", Fields: map[string]FieldChange{}}
+	before, after := differing(*was, *is, ""), differing(*is, *was, "")
+	for field := range before {
+		diff.Fields[field] = FieldChange{From: orAbsent(before[field]), To: orAbsent(after[field])}
 	}
-	return changes
+	return diff
 }
 
-func serverFields(s *Server) map[string]any {
-	if s == nil {
+// orAbsent is nil for what a person would call absent. A false is a value.
+func orAbsent(v any) any {
+	if r := reflect.ValueOf(v); r.IsValid() && r.IsZero() && r.Kind() != reflect.Bool {
 		return nil
 	}
-	return differing(*s, Server{}, "name")
+	return v
 }
 
-func toolFields(t *Tool) map[string]any {
-	if t == nil {
-		return nil
-	}
-	return differing(*t, Tool{}, "")
+// boundTools are an agent's bindings as a person names them.
+type boundTools struct {
+	Tools []string `json:"tools"`
 }
 
-func agentFields(a *Agent) map[string]any {
-	if a == nil {
-		return nil
-	}
-	return differing(*a, Agent{}, "id")
-}
-
-func bindingFields(b *Bindings, byID func(string) *Tool) map[string]any {
+func boundNames(b *Bindings, byID func(string) *Tool) *boundTools {
 	if b == nil || len(b.Tools) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(b.Tools))
+	bound := &boundTools{}
 	for _, x := range b.Tools {
 		if t := byID(x.ToolID); t != nil {
-			names = append(names, t.Name)
+			bound.Tools = append(bound.Tools, t.Name)
 		}
 	}
-	slices.Sort(names)
-	return map[string]any{"tools": names}
+	slices.Sort(bound.Tools)
+	return bound
 }
 
 func toolLabel(was, is *Tool) string {
 	if was != nil {
 		return was.Name
 	}
-	if is != nil {
-		return is.Name
-	}
-	return ""
+	return is.Name
 }

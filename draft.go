@@ -18,17 +18,22 @@ type Draft struct {
 	project  *Project
 	tools    map[string]*Tool // by id; nil: removed
 	names    map[string]*Tool // by name; nil: no longer taken
+	gone     map[string]bool  // ids of removed tools
 	servers  map[string]*Server
 	agents   map[string]*Agent
 	bindings map[string]*Bindings
+	users    map[string]*User
+	secrets  map[string]*Secret // without their values
+	values   map[string]string  // of the secrets that are put
 }
 
 // Draft starts a draft from c. Changed things are stamped with now.
 func (c *Catalog) Draft(now time.Time) *Draft {
 	return &Draft{
 		base: c, now: now.UTC().Truncate(time.Microsecond),
-		tools: map[string]*Tool{}, names: map[string]*Tool{}, servers: map[string]*Server{},
-		agents: map[string]*Agent{}, bindings: map[string]*Bindings{},
+		tools: map[string]*Tool{}, names: map[string]*Tool{}, gone: map[string]bool{},
+		servers: map[string]*Server{}, agents: map[string]*Agent{}, bindings: map[string]*Bindings{},
+		users: map[string]*User{}, secrets: map[string]*Secret{}, values: map[string]string{},
 	}
 }
 
@@ -36,28 +41,53 @@ func (c *Catalog) Draft(now time.Time) *Draft {
 // foreign keys accepts.
 func (d *Draft) Changes() []Change {
 	var all []Change
-	if d.project != nil {
+	if d.project != nil && *d.project != d.base.project {
 		all = append(all, Change{Noun: NounProject, Key: d.project.ID, Project: d.project})
 	}
-	for _, k := range sortedKeys(d.servers) {
-		all = append(all, Change{Noun: NounServer, Key: k, Server: d.servers[k]})
+	all = append(all, d.secretChanges()...)
+	servers := sortedKeys(d.servers)
+	for _, k := range servers {
+		if s := d.servers[k]; s != nil {
+			all = append(all, Change{Noun: NounServer, Key: k, Server: s})
+		}
 	}
-	// Removals first: the next tool may bear the name of one that goes.
-	ids := sortedKeys(d.tools)
-	for _, removal := range []bool{true, false} {
-		for _, k := range ids {
-			if t := d.tools[k]; (t == nil) == removal {
-				all = append(all, Change{Noun: NounTool, Key: k, Tool: t})
-			}
+	all = append(all, d.toolChanges()...)
+	// A server goes last: with it goes what is still its own by then.
+	for _, k := range servers {
+		if d.servers[k] == nil && d.base.Server(k) != nil {
+			all = append(all, Change{Noun: NounServer, Key: k})
 		}
 	}
 	for _, k := range sortedKeys(d.agents) {
-		all = append(all, Change{Noun: NounAgent, Key: k, Agent: d.agents[k]})
+		if a := d.agents[k]; a != nil || d.base.Agent(k) != nil {
+			all = append(all, Change{Noun: NounAgent, Key: k, Agent: a})
+		}
+	}
+	for _, k := range sortedKeys(d.users) {
+		if u := d.users[k]; u != nil || d.base.User(k) != nil {
+			all = append(all, Change{Noun: NounUser, Key: k, User: u})
+		}
 	}
 	for _, k := range sortedKeys(d.bindings) {
-		all = append(all, Change{Noun: NounBindings, Key: k, Bindings: d.bindings[k]})
+		if b := d.Bindings(k); !b.same(d.base.Bindings(k).without(d.gone)) {
+			all = append(all, Change{Noun: NounBindings, Key: k, Bindings: b})
+		}
 	}
 	return all
+}
+
+// toolChanges has removals first: the next tool may bear the name of one that
+// goes.
+func (d *Draft) toolChanges() []Change {
+	var removals, rest []Change
+	for _, k := range sortedKeys(d.tools) {
+		if t := d.tools[k]; t != nil {
+			rest = append(rest, Change{Noun: NounTool, Key: k, Tool: t})
+		} else if d.base.ToolByID(k) != nil {
+			removals = append(removals, Change{Noun: NounTool, Key: k})
+		}
+	}
+	return append(removals, rest...)
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -68,6 +98,9 @@ func sortedKeys[V any](m map[string]V) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// Base is the catalog that the draft starts from.
+func (d *Draft) Base() *Catalog { return d.base }
 
 // Catalog is what the draft would become.
 func (d *Draft) Catalog() *Catalog { return d.base.With(d.base.Revision()+1, d.Changes()) }
@@ -81,7 +114,11 @@ func (d *Draft) Tool(ref string) *Tool {
 		return t
 	}
 	if server, tool, ok := splitServerRef(ref); ok {
-		for _, name := range []string{server + "__" + tool, tool} {
+		names := []string{server + "__" + tool, tool}
+		if strings.HasPrefix(tool, server+"__") {
+			names = names[:1] // as in Catalog.ToolByName
+		}
+		for _, name := range names {
 			if t := d.toolByName(name); t != nil && t.Server == server {
 				return t
 			}
@@ -122,12 +159,10 @@ func (d *Draft) Agent(id string) *Agent {
 
 // Bindings returns an agent's bindings in the draft.
 func (d *Draft) Bindings(agent string) *Bindings {
-	if b, ok := d.bindings[agent]; ok && b != nil {
-		return b
-	} else if ok {
-		return &Bindings{Agent: agent}
+	if b, ok := d.bindings[agent]; ok {
+		return b.without(d.gone)
 	}
-	return d.base.Bindings(agent)
+	return d.base.Bindings(agent).without(d.gone)
 }
 
 // SetProject changes the project's name and plan.
@@ -137,10 +172,16 @@ func (d *Draft) SetProject(p Project) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	if p != was {
-		d.project = &p
-	}
+	d.project = &p
 	return nil
+}
+
+// Project returns the project's own settings in the draft.
+func (d *Draft) Project() Project {
+	if d.project != nil {
+		return *d.project
+	}
+	return d.base.project
 }
 
 // CreateTool adds a tool that a person has made.
@@ -185,13 +226,17 @@ func (d *Draft) UpdateTool(ref string, edit func(*Tool) error) (*Tool, error) {
 	if old == nil {
 		return nil, toolMissing(ref)
 	}
-	t := *old
+	t := old.clone()
 	if err := edit(&t); err != nil {
 		return nil, err
 	}
 	t.ID, t.Version, t.CreatedAt, t.Origin = old.ID, old.Version, old.CreatedAt, old.Origin
 	t.normalize()
+	if t.Origin == OriginBuiltin && t.Category == "" {
+		t.Category = builtinCategory
+	}
 	f := t.faults()
+	t.respell(old)
 	if t.Origin != OriginManual {
 		f = append(f, t.fixedFields(old)...)
 	} else if Reserved(t.Name) {
@@ -233,12 +278,7 @@ func (d *Draft) DeleteTool(ref string) error {
 func (d *Draft) removeTool(t *Tool) {
 	d.tools[t.ID] = nil
 	d.names[t.Name] = nil
-	gone := map[string]bool{t.ID: true}
-	for agent, b := range d.bindings {
-		if b != nil {
-			d.bindings[agent] = b.without(gone)
-		}
-	}
+	d.gone[t.ID] = true
 }
 
 func toolMissing(ref string) error {
@@ -264,10 +304,14 @@ func (d *Draft) AddBuiltins() {
 	}
 }
 
-// PutServer adds a server or replaces its settings.
+// PutServer adds a server or replaces its settings. Values in it that look
+// secret become secrets of the project.
 func (d *Draft) PutServer(s Server) (server *Server, created bool, err error) {
 	s.normalize()
 	if err := s.faults().err("server %q is not valid", s.Name); err != nil {
+		return nil, false, err
+	}
+	if err := d.hideSecrets(&s); err != nil {
 		return nil, false, err
 	}
 	old := d.Server(s.Name)
@@ -313,6 +357,7 @@ func (d *Draft) PutAgent(a Agent) (agent *Agent, created bool, err error) {
 	old := d.Agent(a.ID)
 	a.CreatedAt, a.UpdatedAt = d.now, d.now
 	if old != nil {
+		respell(&a.Memory, old.Memory)
 		if a.same(old) {
 			return old, false, nil
 		}
@@ -392,21 +437,16 @@ func (d *Draft) activeTools(ids []string) ([]string, error) {
 	return folded, nil
 }
 
-// bind sets an agent's bindings; those that stay keep their time.
+// bind sets an agent's bindings. Those that the project has already keep their
+// time, even if the draft had let go of them meanwhile.
 func (d *Draft) bind(agent string, ids []string) {
-	old := d.Bindings(agent)
+	old := d.base.Bindings(agent)
 	next := &Bindings{Agent: agent, Tools: make([]Binding, len(ids))}
-	changed := len(ids) != len(old.Tools)
 	for i, id := range ids {
 		next.Tools[i] = Binding{ToolID: id, CreatedAt: d.now}
 		if j, ok := old.find(id); ok {
 			next.Tools[i].CreatedAt = old.Tools[j].CreatedAt
-		} else {
-			changed = true
 		}
-	}
-	if !changed {
-		return
 	}
 	slices.SortFunc(next.Tools, func(a, b Binding) int { return cmp.Compare(a.ToolID, b.ToolID) })
 	d.bindings[agent] = next

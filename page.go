@@ -28,3 +28,12 @@ func PageOf[T any](all iter.Seq[T], page, size int) Page[T] {
 	p.Last = page >= p.TotalPages
 	return p
 }
+
+// MapPage is the same page of other things.
+func MapPage[T, U any](p Page[T], view func(T) U) Page[U] {
+	content := make([]U, len(p.Content))
+	for i, v := range p.Content {
+		content[i] = view(v)
+	}
+	return Page[U]{content, p.Page, p.Size, p.TotalElements, p.TotalPages, p.First, p.Last}
+}

@@ -40,6 +40,14 @@ type Store interface {
 	Projects(ctx context.Context) ([]Project, error)
 }
 
+// Vault opens secrets, for whoever has to send them on. Catalogs hold their
+// names only.
+type Vault interface {
+	// Secret returns the value of a project's secret. One that does not exist
+	// is an *Error with CodeNotFound. No error holds a value.
+	Secret(ctx context.Context, project, name string) (string, error)
+}
+
 // Resolver decides. List, call, search and explain ask this one function, so
 // that they cannot disagree.
 type Resolver interface {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Server is an upstream MCP server that offers tools.
@@ -32,6 +33,8 @@ type Server struct {
 	Groups        []string          `json:"groups,omitzero" doc:"Groups of its tools that name none"`
 	CreatedAt     time.Time         `json:"createdAt" readOnly:"true"`
 	UpdatedAt     time.Time         `json:"updatedAt" readOnly:"true"`
+	Status        *ServerStatus     `json:"status,omitempty" readOnly:"true"`
+	Warnings      []string          `json:"warnings,omitempty" readOnly:"true" doc:"References to secrets that are not set"`
 }
 
 // Transport is how an upstream server is spoken to.
@@ -126,6 +129,13 @@ func (s *Server) normalize() {
 		s.Scope = ScopeProject
 	}
 	s.Groups = fold(s.Groups)
+	s.Status, s.Warnings = nil, nil
+	s.Args, s.Env, s.Headers = absent(s.Args), absentMap(s.Env), absentMap(s.Headers)
+	if s.HealthCheck != nil {
+		check := *s.HealthCheck
+		check.Command = absent(check.Command)
+		s.HealthCheck = &check
+	}
 }
 
 func (s *Server) faults() faults {
@@ -135,6 +145,7 @@ func (s *Server) faults() faults {
 	}
 	checkNames(&f, "groups", s.Groups)
 	s.reachFaults(&f)
+	s.secretFaults(&f)
 	if s.Scope != ScopeProject && s.Scope != ScopeAgent {
 		f.add("scope", "must be project or agent")
 	}
@@ -187,24 +198,26 @@ func (s *Server) reachFaults(f *faults) {
 	s.checkStrings(f)
 }
 
+const maxText = 32_768 // of a command, an argument, a header: what systems take
+
 func (s *Server) checkStrings(f *faults) {
-	const most = 32_768
-	checkText(f, "command", s.Command, most)
-	checkText(f, "cwd", s.Cwd, most)
+	checkText(f, "command", s.Command, maxText)
+	checkText(f, "cwd", s.Cwd, maxText)
+	checkText(f, "url", s.URL, maxText)
 	for i, a := range s.Args {
-		checkText(f, fmt.Sprintf("args[%d]", i), a, most)
+		checkText(f, fmt.Sprintf("args[%d]", i), a, maxText)
 	}
 	for k, v := range s.Env {
-		if k == "" || strings.ContainsAny(k, "=\x00") {
-			f.add("env", "a variable's name must not be empty or contain = or NUL")
+		if k == "" || strings.ContainsAny(k, "=\x00") || !utf8.ValidString(k) {
+			f.add("env", "a variable's name must be valid UTF-8, not empty and without = or NUL")
 		}
-		checkText(f, "env."+k, v, most)
+		checkText(f, "env."+k, v, maxText)
 	}
 	for k, v := range s.Headers {
 		if !within(k, 255, isHeaderByte) {
 			f.add("headers", "%q is not the name of a header", k)
 		}
-		checkText(f, "headers."+k, v, most)
+		checkText(f, "headers."+k, v, maxText)
 		if strings.ContainsAny(v, "\r\n") {
 			f.add("headers."+k, "must not contain a line break")
 		}
@@ -226,6 +239,10 @@ func (h *HealthCheck) faults(f *faults) {
 		}
 	default:
 		f.add("healthCheck.kind", "must be one of ping, http, command")
+	}
+	checkText(f, "healthCheck.path", h.Path, maxText)
+	for i, a := range h.Command {
+		checkText(f, fmt.Sprintf("healthCheck.command[%d]", i), a, maxText)
 	}
 	if h.Interval != 0 && h.Interval < Duration(time.Second) {
 		f.add("healthCheck.interval", "must be at least 1s")

@@ -37,11 +37,15 @@ type Caller struct {
 	Project string
 	Agent   string
 	User    string
-	Groups  []string // nil: the implied "default"; empty: none
+	Groups  []string // requested; nil: the implied "default"; empty: none
+	Granted []string // nil: those of the user's row; "*" in it: all
 	Session string
 	State   string // "" means StateUndefined
 	Depth   int    // 0 for an agent that no other agent has spawned
-	Role    Role
+	// MaxDepth is the smallest maxDepth of the agents that led to this one; 0:
+	// there are none.
+	MaxDepth int
+	Role     Role
 }
 
 // Role is what a credential may do. The zero Role may do nothing.

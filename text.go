@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -90,11 +93,32 @@ func checkNames(f *faults, location string, names []string) {
 	}
 }
 
+// absent makes nil of an empty list, where both mean the same: otherwise what
+// was given and what is read back would differ.
+func absent(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// absentMap is absent for a map.
+func absentMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
 // checkObject normalizes raw to a compact JSON object, or nil where absent.
 func checkObject(f *faults, location string, raw *json.RawMessage) {
 	trimmed := bytes.TrimSpace(*raw)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
 		*raw = nil
+		return
+	}
+	if !utf8.Valid(trimmed) {
+		f.add(location, "must be valid UTF-8")
 		return
 	}
 	var compact bytes.Buffer
@@ -109,19 +133,84 @@ func checkObject(f *faults, location string, raw *json.RawMessage) {
 	*raw = compact.Bytes()
 }
 
+// respell replaces raw by old where both are the same JSON but for the order of
+// keys and the spelling of strings and numbers: a YAML file between the two
+// keeps none of that, and reading it back is no change (CAT-5).
+func respell(raw *json.RawMessage, old json.RawMessage) {
+	if bytes.Equal(*raw, old) || sameJSON(*raw, old) {
+		*raw = old
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return decodeJSON(a, &x) == nil && decodeJSON(b, &y) == nil && sameValue(x, y)
+}
+
+func decodeJSON(raw json.RawMessage, v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(v)
+}
+
+func sameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, sameValue)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, sameValue)
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(a, b)
+	default:
+		return a == b
+	}
+}
+
+// sameNumber takes 1, 1.0 and 1e0 for the same, but never two large integers
+// that only look alike as floating point.
+func sameNumber(a, b json.Number) bool {
+	_, errA := a.Int64()
+	_, errB := b.Int64()
+	if a == b || errA == nil && errB == nil {
+		return a == b
+	}
+	x, errA := a.Float64()
+	y, errB := b.Float64()
+	return errA == nil && errB == nil && x == y && math.Abs(x) < 1<<53
+}
+
 // containsFold reports whether s contains needle, which is in lower case,
 // ignoring the case of ASCII letters.
 func containsFold(s, needle string) bool {
-	for i := 0; i+len(needle) <= len(s); i++ {
-		j := 0
-		for j < len(needle) && lower(s[i+j]) == needle[j] {
-			j++
-		}
-		if j == len(needle) {
+	if needle == "" {
+		return true
+	}
+	first, other := needle[0], upper(needle[0]) // nearly every place is ruled out by its first byte
+	for i := range len(s) - len(needle) + 1 {
+		if c := s[i]; (c == first || c == other) && beginsFold(s[i+1:], needle[1:]) {
 			return true
 		}
 	}
 	return false
+}
+
+func beginsFold(s, needle string) bool {
+	for i := range len(needle) {
+		if lower(s[i]) != needle[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'z' {
+		return c - 'a' + 'A'
+	}
+	return c
 }
 
 func lower(c byte) byte {

@@ -1,6 +1,7 @@
 package quartermaster
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,7 +15,7 @@ import (
 // are shared and never modified.
 type Tool struct {
 	ID                string          `json:"id" readOnly:"true" doc:"UUID"`
-	Name              string          `json:"name" doc:"1 to 128 of A-Z a-z 0-9 _ . -, unique in the project" example:"files__read_file"`
+	Name              string          `json:"name" required:"false" doc:"1 to 128 of A-Z a-z 0-9 _ . -, unique in the project" example:"files__read_file"`
 	Target            string          `json:"target,omitempty" readOnly:"true" doc:"Real name of a tool that is listed under its alias"`
 	DisplayName       string          `json:"displayName,omitempty" doc:"For people"`
 	Description       string          `json:"description,omitempty" doc:"For the model: what the tool does and when to use it"`
@@ -233,6 +234,29 @@ func (t *Tool) Builtin() (string, error) {
 	return config.Builtin, err
 }
 
+// clone shares nothing with t that can be changed in place.
+func (t *Tool) clone() Tool {
+	c := *t
+	c.Groups, c.AvailableInStates = slices.Clone(t.Groups), slices.Clone(t.AvailableInStates)
+	for _, raw := range c.objects() {
+		*raw = bytes.Clone(*raw)
+	}
+	return c
+}
+
+// objects are the fields that hold a JSON object.
+func (t *Tool) objects() []*json.RawMessage {
+	return []*json.RawMessage{&t.InputSchema, &t.OutputSchema, &t.Annotations, &t.Config}
+}
+
+// respell writes each object as old does where it means the same.
+func (t *Tool) respell(old *Tool) {
+	was := old.objects()
+	for i, raw := range t.objects() {
+		respell(raw, *was[i])
+	}
+}
+
 // same reports whether nothing that a person can change differs.
 func (t *Tool) same(o *Tool) bool {
 	a, b := *t, *o
@@ -262,11 +286,13 @@ func (t *Tool) fixedFields(o *Tool) faults {
 	return f
 }
 
+const builtinCategory = "built-in"
+
 // Builtins are the tools that every project has from the start (NAT-0, GATE-3).
 func Builtins() []Tool {
 	native := func(name, description, schema, annotations string) Tool {
 		return Tool{
-			Name: name, Description: description, Category: "built-in", Provider: ProviderNative,
+			Name: name, Description: description, Category: builtinCategory, Provider: ProviderNative,
 			InputSchema: json.RawMessage(schema), Annotations: json.RawMessage(annotations),
 			Config: json.RawMessage(`{"builtin":"` + name + `"}`), Enabled: true, Origin: OriginBuiltin,
 		}
@@ -293,5 +319,6 @@ func splitServerRef(ref string) (server, tool string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	return strings.Cut(rest, "/")
+	server, tool, ok = strings.Cut(rest, "/")
+	return server, tool, ok && server != ""
 }

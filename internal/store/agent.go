@@ -32,11 +32,11 @@ func (w *writer) agent(id string, a *quartermaster.Agent) error {
 	if a == nil {
 		return w.exec(`DELETE FROM agents WHERE project = $1 AND id = $2`, w.project, id)
 	}
-	definition, err := json.Marshal(a)
+	definition, err := encode(a)
 	if err != nil {
 		return err
 	}
 	return w.exec(`INSERT INTO agents (project, id, definition, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (project, id) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at`,
-		w.project, id, string(definition), micros(a.CreatedAt), micros(a.UpdatedAt))
+		ON CONFLICT (project, id) DO UPDATE SET definition = excluded.definition, created_at = excluded.created_at, updated_at = excluded.updated_at`,
+		w.project, id, definition, micros(a.CreatedAt), micros(a.UpdatedAt))
 }

@@ -61,12 +61,8 @@ func (w *writer) bindings(agent string, set *quartermaster.Bindings) error {
 		return w.exec(`DELETE FROM bindings WHERE project = $1 AND agent = $2`, w.project, agent)
 	}
 	ids := make([]string, len(set.Tools))
-	newest := set.Tools[0].CreatedAt
 	for i, b := range set.Tools {
 		ids[i] = b.ToolID
-		if b.CreatedAt.After(newest) {
-			newest = b.CreatedAt
-		}
 	}
 	all, err := json.Marshal(ids)
 	if err != nil {
@@ -76,9 +72,9 @@ func (w *writer) bindings(agent string, set *quartermaster.Bindings) error {
 		w.project, agent, string(all)); err != nil {
 		return err
 	}
-	// What is missing is what this change adds, so the newest time is its time.
+	// What is missing is what this change adds.
 	return w.exec(`INSERT INTO bindings (project, agent, tool, created_at)
 		SELECT $1, $2, value, $4 FROM `+w.dialect.list("$3")+` WHERE true
 		ON CONFLICT (project, agent, tool) DO NOTHING`,
-		w.project, agent, string(all), micros(newest))
+		w.project, agent, string(all), micros(w.now))
 }

@@ -92,6 +92,8 @@ var readers = map[quartermaster.Noun]reader{
 	quartermaster.NounTool:     readTools,
 	quartermaster.NounAgent:    readAgents,
 	quartermaster.NounBindings: readBindings,
+	quartermaster.NounUser:     readUsers,
+	quartermaster.NounSecret:   readSecrets,
 }
 
 // catchUp returns nil if have is too old to follow the list of changes.
@@ -146,15 +148,25 @@ func (s *Store) catchUp(ctx context.Context, tx *sql.Tx, p quartermaster.Project
 	return have.With(p.Revision, changes), nil
 }
 
-// persist writes changes as rows, and that they changed.
-func (s *Store) persist(ctx context.Context, tx *sql.Tx, project string, revision int64, changes []quartermaster.Change) error {
-	w := writer{ctx: ctx, tx: tx, dialect: s.dialect, project: project, statements: map[string]*sql.Stmt{}}
+// persist writes changes of current, made at a time, as rows, and that they
+// changed.
+func (s *Store) persist(ctx context.Context, tx *sql.Tx, current *quartermaster.Catalog, revision int64, changes []quartermaster.Change, now time.Time) error {
+	project := current.Project().ID
+	w := writer{ctx: ctx, tx: tx, dialect: s.dialect, vault: s.vault, project: project, now: now, statements: map[string]*sql.Stmt{}}
 	defer w.close()
+	if err := w.freeNames(current, changes); err != nil {
+		return err
+	}
+	keys := map[quartermaster.Noun][]string{}
 	for _, ch := range changes {
 		if err := w.write(ch); err != nil {
 			return wrap(string(ch.Noun)+" "+ch.Key, err)
 		}
-		if err := w.exec(`INSERT INTO changes (project, revision, noun, key) VALUES ($1, $2, $3, $4)`, project, revision, string(ch.Noun), ch.Key); err != nil {
+		keys[ch.Noun] = append(keys[ch.Noun], ch.Key)
+	}
+	for noun, list := range keys {
+		if err := w.exec(`INSERT INTO changes (project, revision, noun, key) SELECT $1, $2, $3, value FROM `+s.dialect.list("$4"),
+			project, revision, string(noun), listOrNull(list)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +184,9 @@ type writer struct {
 	ctx        context.Context
 	tx         *sql.Tx
 	dialect    dialect
+	vault      *vault
 	project    string
+	now        time.Time
 	statements map[string]*sql.Stmt
 }
 
@@ -207,6 +221,10 @@ func (w *writer) write(ch quartermaster.Change) error {
 		return w.agent(ch.Key, ch.Agent)
 	case quartermaster.NounBindings:
 		return w.bindings(ch.Key, ch.Bindings)
+	case quartermaster.NounUser:
+		return w.user(ch.Key, ch.User)
+	case quartermaster.NounSecret:
+		return w.secret(ch.Key, ch.Secret)
 	}
 	return errors.New("unknown noun")
 }

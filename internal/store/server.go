@@ -32,11 +32,11 @@ func (w *writer) server(name string, s *quartermaster.Server) error {
 	if s == nil {
 		return w.exec(`DELETE FROM servers WHERE project = $1 AND name = $2`, w.project, name)
 	}
-	settings, err := json.Marshal(s)
+	settings, err := encode(s)
 	if err != nil {
 		return err
 	}
 	return w.exec(`INSERT INTO servers (project, name, settings, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (project, name) DO UPDATE SET settings = excluded.settings, updated_at = excluded.updated_at`,
-		w.project, name, string(settings), micros(s.CreatedAt), micros(s.UpdatedAt))
+		ON CONFLICT (project, name) DO UPDATE SET settings = excluded.settings, created_at = excluded.created_at, updated_at = excluded.updated_at`,
+		w.project, name, settings, micros(s.CreatedAt), micros(s.UpdatedAt))
 }

@@ -6,9 +6,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +23,10 @@ type Options struct {
 	Data string
 	// Database is the URL of a PostgreSQL database; empty: the embedded one.
 	Database string
-	Log      *slog.Logger
+	// SecretKey is the key that seals secrets, 32 bytes as base64 or hex;
+	// empty: the one in a file of Data, which is made if absent.
+	SecretKey string
+	Log       *slog.Logger
 }
 
 // Store implements quartermaster.Store.
@@ -29,6 +34,7 @@ type Store struct {
 	dialect   dialect
 	write     *sql.DB // SQLite: one connection, so that writers queue here
 	read      *sql.DB
+	vault     *vault
 	log       *slog.Logger
 	snapshots snapshots
 	confirmed atomic.Int64 // when the snapshots were last known to be current, in ns
@@ -36,10 +42,13 @@ type Store struct {
 	close     []func() error
 }
 
-var _ quartermaster.Store = (*Store)(nil)
+var (
+	_ quartermaster.Store = (*Store)(nil)
+	_ quartermaster.Vault = (*Store)(nil)
+)
 
-// Open opens the database, brings its schema up to date and makes sure that
-// the default project exists.
+// Open opens the database, brings its schema up to date, checks the key of the
+// secrets and makes sure that the default project exists.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -62,6 +71,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 		return err
 	}
 	if s.version, err = s.migrate(ctx); err != nil {
+		return err
+	}
+	if err := s.openVault(ctx, o); err != nil {
 		return err
 	}
 	s.confirm()
@@ -123,7 +135,8 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 	if err != nil {
 		return nil, err
 	}
-	draft := current.Draft(time.Now())
+	now := time.Now()
+	draft := current.Draft(now)
 	if err := edit(draft); err != nil {
 		return nil, err
 	}
@@ -132,7 +145,7 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 		s.snapshots.put(project, current)
 		return current, nil
 	}
-	if err := s.persist(ctx, tx, project, revision, changes); err != nil {
+	if err := s.persist(ctx, tx, current, revision, changes, now); err != nil {
 		return nil, unavailable(err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -156,6 +169,15 @@ func unavailable(err error) error {
 	e := quartermaster.Errorf(quartermaster.CodeUnavailable, "the database did not answer; try again")
 	e.Cause = err
 	return e
+}
+
+// encode writes v as JSON in which nested JSON keeps its bytes.
+func encode(v any) (string, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return b.String(), err
 }
 
 func micros(t time.Time) int64     { return t.UnixMicro() }

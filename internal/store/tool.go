@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
 
 	"quartermaster"
 )
@@ -65,7 +64,7 @@ func scanTool(rows *sql.Rows) (*quartermaster.Tool, error) {
 	t.Provider, t.Origin, t.Server = quartermaster.ProviderKind(provider), quartermaster.Origin(origin), server.String
 	t.InputSchema = json.RawMessage(inputSchema)
 	t.OutputSchema, t.Annotations, t.Config = raw(outputSchema), raw(annotations), raw(config)
-	t.Timeout = quartermaster.Duration(time.Duration(timeout) * time.Microsecond)
+	t.Timeout = quartermaster.Duration(timeout)
 	t.CreatedAt, t.UpdatedAt = fromMicros(created), fromMicros(updated)
 	if t.Groups, err = list(groups); err != nil {
 		return &t, err
@@ -87,8 +86,27 @@ func (w *writer) tool(id string, t *quartermaster.Tool) error {
 			timeout = excluded.timeout, version = excluded.version, updated_at = excluded.updated_at`,
 		w.project, t.ID, t.Name, t.DisplayName, t.Description, t.Category, string(t.Provider), null(t.Server), string(t.Origin),
 		string(t.InputSchema), null(string(t.OutputSchema)), null(string(t.Annotations)), null(string(t.Config)),
-		t.Enabled, listOrNull(t.Groups), t.State, listOrNull(t.AvailableInStates), time.Duration(t.Timeout).Microseconds(),
+		t.Enabled, listOrNull(t.Groups), t.State, listOrNull(t.AvailableInStates), int64(t.Timeout),
 		t.Version, micros(t.CreatedAt), micros(t.UpdatedAt))
+}
+
+// freeNames takes their names from the tools whose names others are given:
+// names can change hands in a circle, which no order of the rows would allow.
+func (w *writer) freeNames(current *quartermaster.Catalog, changes []quartermaster.Change) error {
+	var ids []string
+	for _, ch := range changes {
+		if ch.Tool == nil {
+			continue
+		}
+		if was := current.ToolByName(ch.Tool.Name); was != nil && was.ID != ch.Key {
+			ids = append(ids, was.ID)
+		}
+	}
+	if ids == nil {
+		return nil
+	}
+	return w.exec(`UPDATE tools SET name = '/' || id WHERE project = $1 AND id IN (SELECT value FROM `+w.dialect.list("$2")+`)`,
+		w.project, listOrNull(ids))
 }
 
 func null(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }

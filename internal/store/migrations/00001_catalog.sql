@@ -1,4 +1,4 @@
--- Times are microseconds since 1970 (UTC); lists and objects are JSON text.
+-- Times are microseconds since 1970 (UTC), durations nanoseconds; lists and objects are JSON text.
 -- Every statement is valid for both SQLite and PostgreSQL.
 
 -- +goose Up

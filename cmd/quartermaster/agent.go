@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quartermaster"
+	"quartermaster/client"
+)
+
+func agentsCommand(a *app) *cobra.Command {
+	c := nounCommand("agents", "List, show, define and delete agents",
+		"An agent is an id that nobody needs to register. It appears here when it has a definition or tools are bound to it.",
+		agentsList(a), agentsGet(a), agentsPut(a), agentsDelete(a))
+	c.Aliases = []string{"agent"}
+	return c
+}
+
+func agentsList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List agents that have a definition or bindings", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			agents, err := p.Agents().Collect(c.Context())
+			if err != nil {
+				return err
+			}
+			return printList(a, agents, "no agents; bind tools to one with: quartermaster bind AGENT TOOL...",
+				[]string{"ID", "DEFINED", "BOUND", "TOOLS", "DESCRIPTION"}, agentRow)
+		},
+	}
+}
+
+func agentRow(e client.AgentEntry) []string {
+	row := []string{e.ID, yesNo(e.Definition != nil), fmt.Sprint(e.BoundTools), "", ""}
+	if d := e.Definition; d != nil {
+		row[3], row[4] = strings.Join(d.Tools, ","), firstLine(d.Description)
+	}
+	return row
+}
+
+func agentsGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show an agent's definition", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			agent, err := p.Agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printFields(agent, agentFields(agent))
+		},
+	}
+}
+
+func agentFields(g quartermaster.Agent) [][2]string {
+	aliases := make([]string, 0, len(g.Aliases))
+	for _, alias := range sorted(maps.Keys(g.Aliases)) {
+		aliases = append(aliases, alias+" = "+g.Aliases[alias])
+	}
+	steps, timeout := "", ""
+	if g.MaxSteps > 0 {
+		steps = fmt.Sprint(g.MaxSteps)
+	}
+	if g.Timeout > 0 {
+		timeout = g.Timeout.String()
+	}
+	return [][2]string{
+		{"id", g.ID},
+		{"name", g.Name},
+		{"description", g.Description},
+		{"model", g.Model},
+		{"tools", strings.Join(g.Tools, ", ")},
+		{"allowed", strings.Join(g.Allowed, ", ")},
+		{"aliases", strings.Join(aliases, ", ")},
+		{"max depth", fmt.Sprint(g.MaxDepth)},
+		{"max steps", steps},
+		{"timeout", timeout},
+		{"visibility", string(g.Visibility)},
+		{"flow", string(g.Flow)},
+		{"servers", strings.Join(g.Servers, ", ")},
+		{"discovery", string(g.Discovery)},
+		{"memory", string(g.Memory)},
+		{"fixed", yesNo(g.Fixed)},
+		{"instruction", g.Instruction},
+		{"created", when(g.CreatedAt)},
+		{"updated", when(g.UpdatedAt)},
+	}
+}
+
+func agentsPut(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "put [ID] -f FILE", Short: "Add or replace an agent's definition", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeAgents,
+		Example: "  echo '{tools: [\"@files/*\"]}' | quartermaster agents put writer -f -",
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			doc, err := a.readFile(file)
+			if err != nil {
+				return err
+			}
+			id, err := doc.named(args, "id")
+			if err != nil {
+				return err
+			}
+			body, err := doc.json()
+			if err != nil {
+				return err
+			}
+			agent, err := p.PutAgentFrom(c.Context(), id, body)
+			if err != nil {
+				return doc.located(err)
+			}
+			return a.done(agent, "saved agent %s", agent.ID)
+		},
+	}
+	fileFlag(c, &file, "a definition")
+	return c
+}
+
+func agentsDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID...", Short: "Delete agents' definitions; their bindings stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := p.DeleteAgent(c.Context(), id); err != nil {
+					return err
+				}
+				if err := a.done(object{{"deleted", id}}, "deleted the definition of agent %s", id); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

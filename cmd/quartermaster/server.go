@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quartermaster/client"
+)
+
+func serversCommand(a *app) *cobra.Command {
+	c := nounCommand("servers", "List, show, add and delete upstream MCP servers",
+		"A server is an upstream MCP server that offers tools to the project.",
+		serversList(a), serversGet(a), serversPut(a), serversDelete(a))
+	c.Aliases = []string{"server"}
+	return c
+}
+
+func serversList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the project's upstream servers", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			servers, err := p.Servers().Collect(c.Context())
+			if err != nil {
+				return err
+			}
+			return printList(a, servers, "no servers; add one with: quartermaster servers put NAME -f FILE",
+				[]string{"NAME", "TRANSPORT", "ENABLED", "HEALTH", "WHERE"}, serverRow)
+		},
+	}
+}
+
+func serverRow(s client.Server) []string {
+	health := ""
+	if s.Status != nil {
+		health = s.Status.Health
+	}
+	return []string{s.Name, string(s.Transport), yesNo(s.Enabled), health, serverTarget(s)}
+}
+
+// serverTarget is what is reached: a URL, or a command without its environment.
+func serverTarget(s client.Server) string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(append([]string{s.Command}, s.Args...), " ")
+}
+
+func serversGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show an upstream server and how it is doing", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeServers,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			s, err := p.Server(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printFields(s, slices.Concat(serverFields(s), statusFields(s), warningFields(s)))
+		},
+	}
+}
+
+// serverFields names variables and headers, but not their values: those may be
+// secrets, and a terminal is read over shoulders.
+func serverFields(s client.Server) [][2]string {
+	groups := ""
+	if s.Groups != nil {
+		groups = groupsText(s.Groups)
+	}
+	concurrent := ""
+	if s.MaxConcurrent > 0 {
+		concurrent = fmt.Sprint(s.MaxConcurrent)
+	}
+	return [][2]string{
+		{"name", s.Name},
+		{"transport", string(s.Transport)},
+		{"where", serverTarget(s)},
+		{"directory", s.Cwd},
+		{"environment", strings.Join(sorted(maps.Keys(s.Env)), ", ")},
+		{"headers", strings.Join(sorted(maps.Keys(s.Headers)), ", ")},
+		{"enabled", yesNo(s.Enabled)},
+		{"scope", string(s.Scope)},
+		{"prefix", yesNo(s.Prefix)},
+		{"lazy", yesNo(s.Lazy)},
+		{"pin", yesNo(s.Pin)},
+		{"quarantine", yesNo(s.Quarantine)},
+		{"max concurrent", concurrent},
+		{"groups", groups},
+		{"created", when(s.CreatedAt)},
+		{"updated", when(s.UpdatedAt)},
+	}
+}
+
+func statusFields(s client.Server) [][2]string {
+	if s.Status == nil {
+		return nil
+	}
+	st := s.Status
+	return [][2]string{
+		{"health", st.Health},
+		{"state", st.State},
+		{"reason", st.Reason},
+		{"since", when(st.Since)},
+		{"protocol", st.Era},
+		{"tools", fmt.Sprint(st.Tools)},
+		{"restarts", fmt.Sprint(st.Restarts)},
+	}
+}
+
+func warningFields(s client.Server) [][2]string {
+	var fields [][2]string
+	for _, w := range s.Warnings {
+		fields = append(fields, [2]string{"warning", w})
+	}
+	return fields
+}
+
+func serversPut(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "put [NAME] -f FILE", Short: "Add an upstream server or replace its settings", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeServers,
+		Long: "Put adds an upstream server or replaces its settings. Values in env and headers that\n" +
+			"look secret are sealed as secrets of the project; a reference such as ${NAME} takes their place.",
+		Example: "  echo '{transport: http, url: \"https://mcp.example.com/mcp\"}' | quartermaster servers put example -f -",
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			doc, err := a.readFile(file)
+			if err != nil {
+				return err
+			}
+			name, err := doc.named(args, "name")
+			if err != nil {
+				return err
+			}
+			body, err := doc.json()
+			if err != nil {
+				return err
+			}
+			s, err := p.PutServerFrom(c.Context(), name, body)
+			if err != nil {
+				return doc.located(err)
+			}
+			for _, w := range s.Warnings {
+				a.note("warning: %s", w)
+			}
+			return a.done(s, "saved server %s", s.Name)
+		},
+	}
+	fileFlag(c, &file, "a server's settings")
+	return c
+}
+
+func serversDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME...", Short: "Delete upstream servers, their tools and the bindings of those", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				if err := p.DeleteServer(c.Context(), name); err != nil {
+					return err
+				}
+				if err := a.done(object{{"deleted", name}}, "deleted server %s", name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

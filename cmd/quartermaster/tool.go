@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quartermaster"
+)
+
+func toolsCommand(a *app) *cobra.Command {
+	c := nounCommand("tools", "List, create, switch and delete tools",
+		"A tool is one callable thing: a row in the project's catalog. REF is its id, its name or @server/tool.",
+		toolsList(a), toolsGet(a), toolsCreate(a),
+		toolsSwitch(a, "enable", "Let tools be listed and bound again", true),
+		toolsSwitch(a, "disable", "Take tools out of every list and binding, for now", false),
+		toolsDelete(a))
+	c.Aliases = []string{"tool"}
+	return c
+}
+
+func filterFlags(c *cobra.Command, f *quartermaster.ToolFilter) {
+	c.Flags().StringVarP(&f.Text, "query", "q", "", "only tools with this `TEXT` in name, display name or description")
+	c.Flags().StringVar(&f.Category, "category", "", "only tools of this `CATEGORY`")
+}
+
+func toolsList(a *app) *cobra.Command {
+	var filter quartermaster.ToolFilter
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List all tools of the project", Args: cobra.NoArgs,
+		Example: "  quartermaster tools list --query file",
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			tools, err := p.Tools(filter).Collect(c.Context())
+			if err != nil {
+				return err
+			}
+			return a.printTools(tools, "no tools; create one with: quartermaster tools create -f FILE")
+		},
+	}
+	filterFlags(c, &filter)
+	return c
+}
+
+func (a *app) printTools(tools []quartermaster.Tool, empty string) error {
+	header := []string{"NAME", "PROVIDER", "CATEGORY", "GROUPS", "STATUS", "DESCRIPTION"}
+	return printList(a, tools, empty, header, func(t quartermaster.Tool) []string {
+		return []string{t.Name, string(t.Provider), t.Category, groupsText(t.Groups), toolStatus(t), firstLine(t.Description)}
+	})
+}
+
+// groupsText tells absent groups, which stand for a default, from none.
+func groupsText(groups []string) string {
+	switch {
+	case groups == nil:
+		return "(" + quartermaster.DefaultGroup + ")"
+	case len(groups) == 0:
+		return "none"
+	}
+	return strings.Join(groups, ",")
+}
+
+func toolStatus(t quartermaster.Tool) string {
+	switch {
+	case !t.Enabled:
+		return "disabled"
+	case !t.Available:
+		return "unavailable"
+	}
+	return "ready"
+}
+
+func toolsGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get REF", Short: "Show one tool", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeTools(1),
+		Example: "  quartermaster tools get @files/read_file -o yaml",
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			t, err := p.Tool(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printFields(t, toolFields(t))
+		},
+	}
+}
+
+func toolFields(t quartermaster.Tool) [][2]string {
+	status := toolStatus(t)
+	if t.UnavailableReason != "" {
+		status += ": " + t.UnavailableReason
+	}
+	states := strings.Join(t.AvailableInStates, ", ")
+	if t.AvailableInStates != nil && states == "" {
+		states = "none"
+	}
+	timeout := ""
+	if t.Timeout > 0 {
+		timeout = t.Timeout.String()
+	}
+	return [][2]string{
+		{"name", t.Name},
+		{"id", t.ID},
+		{"display name", t.DisplayName},
+		{"description", t.Description},
+		{"category", t.Category},
+		{"provider", string(t.Provider)},
+		{"server", t.Server},
+		{"status", status},
+		{"groups", groupsText(t.Groups)},
+		{"moves to state", t.State},
+		{"available in states", states},
+		{"timeout", timeout},
+		{"config", string(t.Config)},
+		{"annotations", string(t.Annotations)},
+		{"input schema", string(t.InputSchema)},
+		{"output schema", string(t.OutputSchema)},
+		{"created", when(t.CreatedAt)},
+		{"updated", when(t.UpdatedAt)},
+	}
+}
+
+func toolsCreate(a *app) *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "create -f FILE", Short: "Create a tool", Args: cobra.NoArgs,
+		Example: "  echo '{name: hello, config: {builtin: echo}}' | quartermaster tools create -f -",
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			doc, err := a.readFile(file)
+			if err != nil {
+				return err
+			}
+			body, err := doc.json()
+			if err != nil {
+				return err
+			}
+			t, err := p.CreateToolFrom(c.Context(), body)
+			if err != nil {
+				return doc.located(err)
+			}
+			return a.done(t, "created tool %s", t.Name)
+		},
+	}
+	fileFlag(c, &file, "a tool")
+	return c
+}
+
+func toolsSwitch(a *app, verb, short string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " REF...", Short: short, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeTools(0),
+		RunE: a.eachTool(func(ctx context.Context, p toolDoor, ref string) error {
+			t, err := p.UpdateTool(ctx, ref, map[string]any{"enabled": on})
+			if err != nil {
+				return err
+			}
+			return a.done(t, "%sd tool %s", verb, t.Name)
+		}),
+	}
+}
+
+func toolsDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete REF...", Short: "Delete tools and their bindings", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeTools(0),
+		RunE: a.eachTool(func(ctx context.Context, p toolDoor, ref string) error {
+			if err := p.DeleteTool(ctx, ref); err != nil {
+				return err
+			}
+			return a.done(object{{"deleted", ref}}, "deleted tool %s", ref)
+		}),
+	}
+}
+
+// toolDoor is what the verbs that change tools need.
+type toolDoor interface {
+	UpdateTool(ctx context.Context, ref string, patch map[string]any) (quartermaster.Tool, error)
+	DeleteTool(ctx context.Context, ref string) error
+}
+
+// eachTool does the same to every argument and ends with the first error.
+func (a *app) eachTool(do func(context.Context, toolDoor, string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, refs []string) error {
+		p, err := a.open()
+		if err != nil {
+			return err
+		}
+		for _, ref := range refs {
+			if err := do(c.Context(), p, ref); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

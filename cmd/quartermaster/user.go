@@ -1,0 +1,79 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"quartermaster"
+)
+
+func usersCommand(a *app) *cobra.Command {
+	c := nounCommand("users", "List, set and forget the groups that users are granted",
+		"A user may ask for the groups that they are granted; * is every group. A user of whom nothing is said is granted default.",
+		usersList(a), usersSet(a), usersDelete(a))
+	c.Aliases = []string{"user"}
+	return c
+}
+
+func usersList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List users and their groups", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			users, err := p.Users().Collect(c.Context())
+			if err != nil {
+				return err
+			}
+			return printList(a, users, "no users; everybody is granted default", []string{"ID", "GROUPS"}, func(u quartermaster.User) []string {
+				return []string{u.ID, strings.Join(u.Groups, ", ")}
+			})
+		},
+	}
+}
+
+func usersSet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "set USER [GROUP...]", Short: "Grant a user exactly these groups", Args: cobra.MinimumNArgs(1),
+		Example: "  quartermaster users set alice default write\n  quartermaster users set bob          # none at all",
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			user, err := p.PutUser(c.Context(), quartermaster.User{ID: args[0], Groups: append([]string{}, args[1:]...)})
+			if err != nil {
+				return err
+			}
+			groups := strings.Join(user.Groups, ", ")
+			if groups == "" {
+				groups = "none"
+			}
+			return a.done(user, "%s is granted: %s", user.ID, groups)
+		},
+	}
+}
+
+func usersDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete USER...", Short: "Forget what users are granted: what is left is default", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := a.open()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := p.DeleteUser(c.Context(), id); err != nil {
+					return err
+				}
+				if err := a.done(object{{"deleted", id}}, "forgot the groups of user %s", id); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,287 @@
+package quartermaster_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	. "quartermaster"
+	"quartermaster/internal/store/storetest"
+)
+
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// written is what a file makes of an export: it keeps neither the order of
+// keys nor the spelling of values.
+func written(t fataler, c *Catalog) Document {
+	t.Helper()
+	return parsed(t, plain(t, c))
+}
+
+func plain(t fataler, c *Catalog) string {
+	t.Helper()
+	text, err := json.Marshal(c.Export())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(v); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func parsed(t fataler, text string) Document {
+	t.Helper()
+	var doc Document
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// CAT-5: import of an export is a no-op, pruning or not.
+func TestApplyOfExportChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := random(t)
+		for _, prune := range []bool{false, true} {
+			d := c.Draft(time.Now())
+			if err := d.Apply(written(t, c), prune); err != nil {
+				t.Fatal(err)
+			}
+			if diff := d.Diff(); len(diff) > 0 {
+				t.Fatalf("prune %t: %+v", prune, diff)
+			}
+			if changes := d.Changes(); len(changes) > 0 {
+				t.Fatalf("prune %t: %+v", prune, changes)
+			}
+		}
+	})
+}
+
+// CAT-5: an export makes the same project elsewhere, disabled and bound tools
+// too.
+func TestApplyOfExportMakesTheSameProject(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := random(t)
+		d := empty().Draft(time.Now())
+		if err := d.Apply(written(t, c), false); err != nil {
+			t.Fatal(err)
+		}
+		if want, got := plain(t, c), plain(t, d.Catalog()); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// CAT-5: with prune, the file is all there is.
+func TestApplyPrunes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, other := random(t), random(t)
+		d := other.Draft(time.Now())
+		if err := d.Apply(written(t, c), true); err != nil {
+			t.Fatal(err)
+		}
+		// Built-in tools stay as they are where the file is silent.
+		drop := func(c *Catalog) map[string]any {
+			out := c.Export()
+			tools, _ := out["tools"].(map[string]any)
+			for _, b := range Builtins() {
+				delete(tools, b.Name)
+			}
+			if len(tools) == 0 {
+				delete(out, "tools")
+			}
+			return out
+		}
+		want, errWant := json.Marshal(drop(c))
+		got, errGot := json.Marshal(drop(d.Catalog()))
+		if errWant != nil || errGot != nil || canonical(t, string(got)) != canonical(t, string(want)) {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func canonical(t fataler, text string) string {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// CAT-5: all or nothing, and every fault is told with its place.
+func TestApplyTellsAllFaults(t *testing.T) {
+	d := empty().Draft(time.Now())
+	err := d.Apply(parsed(t, `{
+		"quartermaster": "v9",
+		"project": {"plan": "gold"},
+		"servers": {"bad__name": {"transport": "stdio", "command": "x"}, "s": {"transport": "http", "url": "ftp://x"}, "t": {"name": "u", "transport": "stdio", "command": "x"}},
+		"tools": {"a b": {}, "find_tools": {}, "echo": {"description": "other"}, "m": {"server": "nowhere"}, "n": {"name": "o"}, "p": {"timeout": "-1s", "state": "\u0000"}, "fine": {}},
+		"agents": {".": {}, "a": {"maxDepth": 101, "aliases": {"x y": "z"}}},
+		"bindings": {"": ["echo"], "a": ["echo", "unknown", "fine", "@s/t"]}
+	}`), false)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != CodeInvalidRequest {
+		t.Fatalf("error %v", err)
+	}
+	var got []string
+	for _, f := range e.Faults {
+		got = append(got, f.Location)
+	}
+	want := []string{
+		"quartermaster", "project.plan", "servers.bad__name.name", "servers.s.url", "servers.t.name",
+		"tools.a b.name", "tools.echo.description", "tools.find_tools.name", "tools.m.server", "tools.n.name", "tools.p.state", "tools.p.timeout",
+		"agents...id", "agents.a.aliases.x y", "agents.a.maxDepth", "bindings.", "bindings.a[1]", "bindings.a[3]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("faults at\n%q, want\n%q", got, want)
+	}
+}
+
+func TestApply(t *testing.T) {
+	c := empty()
+	d := c.Draft(time.Now())
+	doc := parsed(t, `{
+		"quartermaster": "v1",
+		"servers": {"files": {"transport": "process", "command": "x"}},
+		"tools": {"files__read": {"server": "files", "enabled": false}, "echo": {"groups": ["g"]}, "own": {"name": "own"}},
+		"agents": {"a": {"tools": ["*"]}},
+		"bindings": {"a": ["own", "@files/read", "own", "files__read"], "b": []}
+	}`)
+	if err := d.Apply(doc, false); err != nil {
+		t.Fatal(err)
+	}
+	first := d.Catalog()
+	if echo := first.ToolByName("echo"); echo.Groups[0] != "g" || echo.Origin != OriginBuiltin || echo.Description == "" || len(echo.Config) == 0 {
+		t.Errorf("echo %+v", echo)
+	}
+	if n := len(first.Bindings("a").Tools); n != 2 || len(first.AllBindings()) != 1 {
+		t.Errorf("%d bindings of a, want 2", n)
+	}
+	var lines []string
+	for _, diff := range d.Diff() {
+		lines = append(lines, fmt.Sprint(diff.Action, " ", diff.Noun, " ", diff.Name))
+	}
+	slices.Sort(lines)
+	if got := strings.Join(lines, ", "); got != "create agent a, create bindings a, create server files, create tool files__read, create tool own, update tool echo" {
+		t.Errorf("difference: %s", got)
+	}
+
+	// The file speaks for a whole entry: what it leaves out is absent.
+	d = first.Draft(time.Now())
+	if err := d.Apply(parsed(t, `{"quartermaster": "v1", "tools": {"files__read": {"server": "files"}, "own": {"description": "d"}}, "bindings": {"a": ["own"]}}`), false); err != nil {
+		t.Fatal(err)
+	}
+	want := []Difference{
+		{Action: "update", Noun: NounTool, Name: "files__read", Fields: map[string]FieldChange{"enabled": {From: false, To: true}}},
+		{Action: "update", Noun: NounTool, Name: "own", Fields: map[string]FieldChange{"description": {To: "d"}}},
+		{Action: "update", Noun: NounBindings, Name: "a", Fields: map[string]FieldChange{"tools": {From: []string{"files__read", "own"}, To: []string{"own"}}}},
+	}
+	got := d.Diff()
+	slices.SortStableFunc(got[:2], func(a, b Difference) int { return strings.Compare(a.Name, b.Name) })
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("difference %+v\nwant %+v", got, want)
+	}
+
+	// Pruned by a file that holds nothing, all is gone but what every project has.
+	d = first.Draft(time.Now())
+	if err := d.Apply(Document{Version: DocumentVersion}, true); err != nil {
+		t.Fatal(err)
+	}
+	if last := d.Catalog(); len(last.Tools()) != len(Builtins()) || len(last.Servers())+len(last.Agents())+len(last.AllBindings()) != 0 {
+		t.Errorf("left: %v", last.Export())
+	}
+	if n := len(d.Diff()); n != 4 { // bindings go with their tools
+		t.Errorf("difference %+v", d.Diff())
+	}
+}
+
+// CAT-5: a file that names what pruning by it would remove contradicts itself.
+func TestApplyPruneRefusesContradictions(t *testing.T) {
+	d := empty().Draft(time.Now())
+	if err := d.Apply(parsed(t, `{"quartermaster": "v1", "servers": {"s": {"transport": "stdio", "command": "x"}}, "tools": {"s__t": {"server": "s"}, "u": {}}}`), false); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Catalog()
+	doc := parsed(t, `{"quartermaster": "v1", "tools": {"s__t": {"server": "s"}}, "bindings": {"a": ["u", "echo"]}}`)
+	if err := c.Draft(time.Now()).Apply(doc, false); err != nil {
+		t.Errorf("without prune: %v", err)
+	}
+	err := c.Draft(time.Now()).Apply(doc, true)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || len(e.Faults) != 2 || e.Faults[0].Location != "tools.s__t.server" || e.Faults[1].Location != "bindings.a[0]" {
+		t.Errorf("with prune: %v", err)
+	}
+}
+
+// CAT-5: bindings in a file are names, even where one looks like an id.
+func TestApplyBindsNames(t *testing.T) {
+	d := empty().Draft(time.Now())
+	id := d.Tool("echo").ID
+	twin, err := d.CreateTool(Tool{Name: id, Enabled: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ReplaceBindings("a", []string{twin.ID}); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Catalog()
+	d = c.Draft(time.Now())
+	if err := d.Apply(written(t, c), false); err != nil || len(d.Changes()) != 0 {
+		t.Errorf("%v, changes %+v", err, d.Diff())
+	}
+}
+
+// CAT-5: no file makes it panic, and what it accepts it can write back.
+func FuzzApply(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `null`, `{"quartermaster":"v1"}`,
+		`{"quartermaster":"v1","servers":{"s":{"transport":"stdio","command":"x","healthCheck":null}},"tools":{"s__t":{"server":"s","inputSchema":{"type":["object"]}}}}`,
+		`{"quartermaster":"v1","tools":{"echo":{"config":{"builtin":"echo","x":1}},"a":{"groups":[],"timeout":"1ns"}},"bindings":{"x":["echo","a","@s/t"]}}`,
+		`{"quartermaster":"v1","agents":{"x":{"aliases":{"a":"b"},"memory":{"<":1}}},"project":{"name":"n","plan":"team"}}`,
+		`{"quartermaster":"v1","tools":{"time_now":null,"":{},"x":{"config":[1]}},"bindings":{"\u0000":null}}`,
+	} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	base := empty()
+	f.Fuzz(func(t *testing.T, text string, prune bool) {
+		var doc Document
+		if json.Unmarshal([]byte(text), &doc) != nil {
+			return
+		}
+		d := base.Draft(time.Now())
+		if err := d.Apply(doc, prune); err != nil {
+			if CodeOf(err) != CodeInvalidRequest || err.Error() == "" {
+				t.Errorf("error %#v", err)
+			}
+			return
+		}
+		c := d.Catalog()
+		again := c.Draft(time.Now())
+		if err := again.Apply(written(t, c), prune); err != nil {
+			t.Fatal(err)
+		}
+		if diff := storetest.Difference(c, again.Catalog().With(c.Revision(), nil)); diff != "" {
+			t.Errorf("written and read again: %s", diff)
+		}
+	})
+}

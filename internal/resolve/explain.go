@@ -1,0 +1,82 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"quartermaster"
+)
+
+// explain asks every gate about every tool in question, also after one has
+// refused: what else stands in the way is part of the answer (GATE-9).
+func (q *request) explain() (*quartermaster.Resolution, error) {
+	asked, ok := q.asked()
+	if !ok {
+		a := q.answer()
+		a.Explanations = []quartermaster.Explanation{unknown(q.question.Tool)}
+		return &a.Resolution, nil
+	}
+	passes := make([]set, len(q.resolver.chain))
+	for i, g := range q.resolver.chain {
+		passed, err := g.pass(q, candidates{q: q, many: asked})
+		if err != nil {
+			return nil, failed(g, err)
+		}
+		passes[i] = passed
+	}
+	a := q.answer()
+	a.Refusals = q.refusals(asked, passes)
+	for it := asked.Iterator(); it.HasNext(); {
+		slot := it.Next()
+		e := q.explainOne(slot, passes)
+		if e.Allowed {
+			a.Tools = append(a.Tools, q.reach.view(q.index.tool(slot), slot))
+		}
+		a.Explanations = append(a.Explanations, e)
+	}
+	slices.SortFunc(a.Tools, byName)
+	slices.SortFunc(a.Explanations, func(x, y quartermaster.Explanation) int {
+		return strings.Compare(x.Name+"\x00"+x.Target, y.Name+"\x00"+y.Target)
+	})
+	return &a.Resolution, nil
+}
+
+// asked is the one tool of the question, or all.
+func (q *request) asked() (*roaring.Bitmap, bool) {
+	if q.question.Tool == "" {
+		return q.index.every, true
+	}
+	slot, ok := q.find(q.question.Tool)
+	return roaring.BitmapOf(slot), ok
+}
+
+func (q *request) explainOne(slot uint32, passes []set) quartermaster.Explanation {
+	tool := q.index.tool(slot)
+	seen := q.reach.view(tool, slot)
+	e := quartermaster.Explanation{Name: seen.Name, Target: seen.Target, Allowed: true}
+	for i, g := range q.resolver.chain {
+		passed := passes[i].has(slot)
+		reason, remedy := g.words(q, tool, passed)
+		v := quartermaster.GateVerdict{Gate: g.name, Verdict: quartermaster.VerdictPass, Reason: reason}
+		if !passed {
+			v.Verdict = quartermaster.VerdictRefuse
+		}
+		if !passed && e.Allowed {
+			e.Allowed, e.Gate, e.Reason, e.Remedy = false, g.name, reason, remedy
+		}
+		e.Gates = append(e.Gates, v)
+	}
+	return e
+}
+
+// unknown explains a name that is no tool's.
+func unknown(name string) quartermaster.Explanation {
+	const reason = "no tool of the project has this name, and the agent has no such alias"
+	return quartermaster.Explanation{
+		Name: name, Gate: quartermaster.GateRegistry, Reason: reason,
+		Remedy: "look for its name: quartermaster tools list",
+		Gates:  []quartermaster.GateVerdict{{Gate: quartermaster.GateRegistry, Verdict: quartermaster.VerdictRefuse, Reason: reason}},
+	}
+}

@@ -1,0 +1,238 @@
+package resolve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"quartermaster"
+)
+
+// engine is a Judge by hand that answers what it is told to.
+type engine struct {
+	answer func(ctx context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error)
+}
+
+func (e engine) Judge(ctx context.Context, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	return e.answer(ctx, tools)
+}
+
+func passes(n int) []quartermaster.Judgment {
+	return slices.Repeat([]quartermaster.Judgment{{Verdict: quartermaster.VerdictPass}}, n)
+}
+
+const threeTools = `
+quartermaster: v1
+tools: {a: {}, b: {}, c: {}}
+agents: {m: {tools: [a, b, c]}}
+`
+
+// GATE-1: a gate that cannot answer fails the request, closed: list, call and
+// explain alike, never with fewer tools and never with more.
+func TestJudgeFails(t *testing.T) {
+	catalog := catalogOf(t, []byte(threeTools))
+	caller := quartermaster.Caller{Project: "p", Agent: "m"}
+	for name, answer := range map[string]func(context.Context, []*quartermaster.Tool) ([]quartermaster.Judgment, error){
+		"an error": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			return passes(len(tools)), errors.New("secret address refused the connection")
+		},
+		"an error of ours": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			return passes(len(tools)), quartermaster.Errorf(quartermaster.CodeToolNotFound, "none")
+		},
+		"too few": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			return passes(len(tools) - 1), nil
+		},
+		"too many": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			return passes(len(tools) + 1), nil
+		},
+		"nothing": func(context.Context, []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			return nil, nil
+		},
+		"too late": func(ctx context.Context, _ []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		"too late without saying so": func(ctx context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			<-ctx.Done()
+			return passes(len(tools)), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fine := engine{func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+				return passes(len(tools)), nil
+			}}
+			for gate, r := range map[string]*Resolver{
+				"permission": New(fixed{catalog}, engine{answer}, nil),
+				"policy":     New(fixed{catalog}, fine, engine{answer}),
+			} {
+				for _, q := range []quartermaster.Question{{}, {Tool: "a"}, {Tool: "a", Arguments: json.RawMessage(`{}`)}, {Explain: true}, {Tool: "a", Explain: true}} {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					res, err := r.Resolve(ctx, caller, q)
+					cancel()
+					if res != nil || quartermaster.CodeOf(err) != quartermaster.CodeUnavailable {
+						t.Errorf("%s, asked %+v: %v, %v; want %s", gate, q, res, err, quartermaster.CodeUnavailable)
+					}
+					if err != nil && (!strings.Contains(err.Error(), gate) || strings.Contains(err.Error(), "secret")) {
+						t.Errorf("%s: said %q", gate, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// GATE-1: the zero value denies; so does a word that is no verdict.
+func TestZeroJudgmentRefuses(t *testing.T) {
+	catalog := catalogOf(t, []byte(threeTools))
+	caller := quartermaster.Caller{Project: "p", Agent: "m"}
+	verdicts := engine{func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		all := passes(len(tools))
+		for i, tool := range tools {
+			switch tool.Name {
+			case "a":
+				all[i] = quartermaster.Judgment{}
+			case "b":
+				all[i] = quartermaster.Judgment{Verdict: "conditional", Reason: "it depends"}
+			}
+		}
+		return all, nil
+	}}
+	for _, r := range []*Resolver{New(fixed{catalog}, verdicts, nil), New(fixed{catalog}, nil, verdicts)} {
+		res, err := r.Resolve(t.Context(), caller, quartermaster.Question{})
+		if err != nil || !slices.Equal(seenNames(res.Tools), []string{"c"}) {
+			t.Errorf("listed %v, %v; want c", seenNames(res.Tools), err)
+		}
+		for name, want := range map[string]string{"a": "engine refuses it", "b": "it depends"} {
+			if got := agree(t, r, caller, catalog, res)[name]; got.Gate != r.chain[5].name || !strings.Contains(got.Reason, want) {
+				t.Errorf("%s: %+v, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// GATE-6, GATE-7: engines are asked in bulk, once, about what is left; a call
+// asks the policy a second time, with its arguments; an explanation carries the
+// engine's own words.
+func TestJudgeIsAsked(t *testing.T) {
+	catalog := catalogOf(t, []byte(threeTools))
+	caller := quartermaster.Caller{Project: "p", Agent: "m", User: "u"}
+	type asking struct {
+		gate      string
+		tools     string
+		arguments string
+	}
+	var log []asking
+	watch := func(gate string) quartermaster.Judge {
+		return recorder(func(c quartermaster.Caller, q quartermaster.Question, tools []*quartermaster.Tool) []quartermaster.Judgment {
+			if c.User != "u" || c.State != quartermaster.StateUndefined {
+				t.Errorf("asked for %+v", c)
+			}
+			log = append(log, asking{gate, strings.Join(seenNames(tools), " "), string(q.Arguments)})
+			all := passes(len(tools))
+			for i, tool := range tools {
+				all[i].Reason = gate + " says yes"
+				if gate == "permission" && tool.Name == "b" {
+					all[i] = quartermaster.Judgment{Verdict: quartermaster.VerdictRefuse, Reason: "no relation", Remedy: "grant it"}
+				}
+				if q.Arguments != nil && strings.Contains(string(q.Arguments), "forbidden") {
+					all[i] = quartermaster.Judgment{Reason: "these arguments are forbidden"}
+				}
+			}
+			return all
+		})
+	}
+	r := New(fixed{catalog}, watch("permission"), watch("policy"))
+	for _, tt := range []struct {
+		question quartermaster.Question
+		want     []asking
+		tools    string
+	}{
+		{quartermaster.Question{}, []asking{{"permission", "a b c", ""}, {"policy", "a c", ""}}, "a c"},
+		{quartermaster.Question{Tool: "a"}, []asking{{"permission", "a", ""}, {"policy", "a", ""}}, "a"},
+		{quartermaster.Question{Tool: "b"}, []asking{{"permission", "b", ""}}, ""},
+		{quartermaster.Question{Tool: "echo"}, nil, ""},
+		{quartermaster.Question{Tool: "none"}, nil, ""},
+		{
+			quartermaster.Question{Tool: "a", Arguments: json.RawMessage(`{"x":1}`)},
+			[]asking{{"permission", "a", ""}, {"policy", "a", ""}, {"policy", "a", `{"x":1}`}},
+			"a",
+		},
+		{
+			quartermaster.Question{Tool: "a", Arguments: json.RawMessage(`{"x":"forbidden"}`)},
+			[]asking{{"permission", "a", ""}, {"policy", "a", ""}, {"policy", "a", `{"x":"forbidden"}`}},
+			"",
+		},
+	} {
+		log = nil
+		res, err := r.Resolve(t.Context(), caller, tt.question)
+		if err != nil || strings.Join(seenNames(res.Tools), " ") != tt.tools {
+			t.Errorf("%+v: %v, %v; want %q", tt.question, seenNames(res.Tools), err, tt.tools)
+		}
+		if !slices.Equal(log, tt.want) {
+			t.Errorf("%+v: asked %v, want %v", tt.question, log, tt.want)
+		}
+		for range res.Refusals { // GATE-8: the reason is at hand; nobody is asked again
+		}
+		if !slices.Equal(log, tt.want) {
+			t.Errorf("%+v: telling the refusals asked %v", tt.question, log)
+		}
+	}
+	if e := explanation(t, r, caller, "b"); e.Gate != quartermaster.GatePermission || e.Reason != "no relation" || e.Remedy != "grant it" {
+		t.Errorf("explained as %+v", e)
+	}
+	if e := explanation(t, r, caller, "a"); !e.Allowed || e.Gates[5].Reason != "permission says yes" || e.Gates[6].Reason != "policy says yes" {
+		t.Errorf("explained as %+v", e)
+	}
+	res, err := r.Resolve(t.Context(), caller, quartermaster.Question{Tool: "a", Arguments: json.RawMessage(`"forbidden"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refusal := range res.Refusals {
+		if refusal.Reason != "these arguments are forbidden" {
+			t.Errorf("refused: %+v", refusal)
+		}
+	}
+}
+
+type recorder func(quartermaster.Caller, quartermaster.Question, []*quartermaster.Tool) []quartermaster.Judgment
+
+func (r recorder) Judge(_ context.Context, c quartermaster.Caller, q quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	return r(c, q, tools), nil
+}
+
+// SPEC 6: the order of the gates is fixed; one without an engine is left out.
+func TestGates(t *testing.T) {
+	yes := judge(func(quartermaster.Question, *quartermaster.Tool) bool { return true })
+	five := []quartermaster.Gate{"registry", "capsule", "depth", "group", "state"}
+	for _, tt := range []struct {
+		r    *Resolver
+		want []quartermaster.Gate
+	}{
+		{New(nil, nil, nil), five},
+		{New(nil, yes, nil), append(slices.Clone(five), "permission")},
+		{New(nil, nil, yes), append(slices.Clone(five), "policy")},
+		{New(nil, yes, yes), append(slices.Clone(five), "permission", "policy")},
+	} {
+		if got := tt.r.Gates(); !slices.Equal(got, tt.want) {
+			t.Errorf("%v, want %v", got, tt.want)
+		}
+	}
+}
+
+// A catalog that cannot be read fails the request as it is.
+func TestCatalogFails(t *testing.T) {
+	r := New(broken{}, nil, nil)
+	if _, err := r.Resolve(t.Context(), quartermaster.Caller{}, quartermaster.Question{}); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Catalog(context.Context, string) (*quartermaster.Catalog, error) {
+	return nil, quartermaster.Errorf(quartermaster.CodeNotFound, "there is no such project")
+}

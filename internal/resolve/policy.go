@@ -1,0 +1,14 @@
+package resolve
+
+import "quartermaster"
+
+// policy asks whether the rules of the house allow the tools (GATE-7). A call
+// must pass as the list does, and with its arguments too: they can make the
+// policy narrower, never wider.
+func policy(q *request, c candidates) (set, error) {
+	questions := []quartermaster.Question{q.listing()}
+	if q.question.Arguments != nil {
+		questions = append(questions, q.question)
+	}
+	return q.judge(quartermaster.GatePolicy, q.resolver.policy, c, questions...)
+}

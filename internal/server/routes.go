@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	api     = "/api/v1"
+	project = api + "/projects/{project}"
+
+	mebibyte = 1 << 20
+)
+
+// routes is the whole surface. What wraps it is listed outermost first.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	rest := newAPI(mux, s.Version)
+
+	get(s, rest, api+"/status", "status", "How the server is set up and how it is doing", s.status)
+
+	get(s, rest, api+"/projects", "projects", "List projects", s.listProjects)
+	post(s, rest, api+"/projects", "projects", "Create a project", s.createProject)
+	get(s, rest, project, "projects", "Show a project", s.getProject)
+	patch(s, rest, project, "projects", "Change a project", s.patchProject)
+
+	get(s, rest, project+"/tools", "tools", "List tools", s.listTools)
+	post(s, rest, project+"/tools", "tools", "Create a tool", s.createTool)
+	get(s, rest, project+"/tools/{tool}", "tools", "Show a tool", s.getTool)
+	patch(s, rest, project+"/tools/{tool}", "tools", "Change a tool (JSON merge patch: null removes)", s.patchTool)
+	remove(s, rest, project+"/tools/{tool}", "tools", "Delete a tool and its bindings", s.deleteTool)
+
+	get(s, rest, project+"/servers", "servers", "List upstream MCP servers", s.listServers)
+	get(s, rest, project+"/servers/{server}", "servers", "Show an upstream MCP server and its status", s.getServer)
+	put(s, rest, project+"/servers/{server}", "servers", "Add or replace an upstream MCP server", s.putServer)
+	remove(s, rest, project+"/servers/{server}", "servers", "Delete an upstream MCP server and its tools", s.deleteServer)
+
+	get(s, rest, project+"/secrets", "secrets", "List secrets, without their values", s.listSecrets)
+	put(s, rest, project+"/secrets/{secret}", "secrets", "Set a secret", s.putSecret)
+	remove(s, rest, project+"/secrets/{secret}", "secrets", "Delete a secret that no server uses", s.deleteSecret)
+
+	get(s, rest, project+"/agents", "agents", "List agents that have a definition or bindings", s.listAgents)
+	get(s, rest, project+"/agents/{agent}", "agents", "Show an agent's definition", s.getAgent)
+	put(s, rest, project+"/agents/{agent}", "agents", "Add or replace an agent's definition", s.putAgent)
+	remove(s, rest, project+"/agents/{agent}", "agents", "Delete an agent's definition; its bindings stay", s.deleteAgent)
+
+	get(s, rest, project+"/bindings/bound", "bindings", "List the active tools bound to an agent", s.listBound)
+	get(s, rest, project+"/bindings/unbound", "bindings", "List the active tools not bound to an agent", s.listUnbound)
+	put(s, rest, project+"/bindings", "bindings", "Replace all bindings of an agent", s.replaceBindings)
+	patch(s, rest, project+"/bindings", "bindings", "Add to and take from the bindings of an agent", s.changeBindings)
+
+	get(s, rest, project+"/users", "users", "List users and the groups they are granted", s.listUsers)
+	get(s, rest, project+"/users/{user}", "users", "Show the groups that a user is granted", s.getUser)
+	put(s, rest, project+"/users/{user}", "users", "Grant a user groups, in place of those before", s.putUser)
+	remove(s, rest, project+"/users/{user}", "users", "Forget a user's groups: what is left is default", s.deleteUser)
+
+	post(s, rest, project+"/resolve", "decision", "List the tools that an agent has in a situation", s.resolve)
+	get(s, rest, project+"/explain", "decision", "Say of each tool why an agent has it or has not", s.explain)
+	post(s, rest, project+"/whatif", "decision", "Say who would gain and lose what by a project file", s.whatIf)
+	get(s, rest, project+"/who-can", "decision", "List who gets at a tool", s.whoCan)
+
+	get(s, rest, project+"/workflow", "workflow", "Show the graph of states and tools, and what is odd about it", s.workflow)
+	get(s, rest, project+"/groups", "workflow", "List groups and the tools in each", s.listGroups)
+	get(s, rest, project+"/states", "workflow", "List states and the tools in each", s.listStates)
+
+	post(s, rest, project+"/apply", "project file", "Apply a project file, all or nothing", s.apply)
+	get(s, rest, project+"/export", "project file", "Export the project as a project file", s.export)
+
+	mux.HandleFunc("GET /{$}", s.home)
+	mux.Handle("GET /docs/", docs())
+	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusMovedPermanently))
+	mux.HandleFunc("GET /schemas/project.json", projectSchema(rest))
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", s.metrics.handler())
+
+	var h http.Handler = problemsForUnrouted(mux)
+	for _, wrap := range []func(http.Handler) http.Handler{
+		guardOrigin,
+		s.observe,
+		s.recoverPanics,
+	} {
+		h = wrap(h)
+	}
+	return h
+}
+
+// handle is how every operation is written: input in, output or error out.
+type handle[I, O any] func(context.Context, *I) (*O, error)
+
+func get[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	register(s, rest, huma.Operation{Method: http.MethodGet, Path: path}, tag, summary, h)
+}
+
+func post[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	register(s, rest, huma.Operation{Method: http.MethodPost, Path: path}, tag, summary, h)
+}
+
+func put[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	register(s, rest, huma.Operation{Method: http.MethodPut, Path: path}, tag, summary, h)
+}
+
+func patch[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	register(s, rest, huma.Operation{Method: http.MethodPatch, Path: path}, tag, summary, h)
+}
+
+func remove[I any](s *Server, rest huma.API, path, tag, summary string, h handle[I, struct{}]) {
+	register(s, rest, huma.Operation{Method: http.MethodDelete, Path: path, DefaultStatus: http.StatusNoContent}, tag, summary, h)
+}
+
+// register adds an operation whose errors become problem documents.
+func register[I, O any](s *Server, rest huma.API, op huma.Operation, tag, summary string, h handle[I, O]) {
+	op.OperationID = operationID(op.Method, op.Path)
+	op.Summary, op.Tags = summary, []string{tag}
+	op.MaxBodyBytes = 64 * mebibyte
+	op.BodyReadTimeout = 30 * time.Second
+	op.Errors = []int{http.StatusUnprocessableEntity}
+	huma.Register(rest, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := h(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return out, nil
+	})
+}

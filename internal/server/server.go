@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"quartermaster"
+)
+
+type serverOutput struct {
+	Status int
+	Body   quartermaster.Server
+}
+
+type serversOutput struct {
+	Body quartermaster.Page[quartermaster.Server]
+}
+
+// ServerInput names an upstream server.
+type ServerInput struct {
+	ProjectInput
+	Server string `path:"server" example:"files"`
+}
+
+// viewServer is an upstream server with how it is doing (UP-0) and what is
+// wrong with its settings.
+func (s *Server) viewServer(c *quartermaster.Catalog, server *quartermaster.Server) quartermaster.Server {
+	v := *server
+	v.Status = &quartermaster.ServerStatus{
+		Health: "red", State: "stopped", Since: s.started,
+		Reason: "this version keeps upstream servers but does not connect to them yet",
+	}
+	v.Warnings = c.ServerWarnings(server)
+	if !v.Enabled {
+		v.Status.Reason = "disabled"
+	}
+	for _, t := range c.Tools() {
+		if t.Server == v.Name {
+			v.Status.Tools++
+		}
+	}
+	return v
+}
+
+func (s *Server) listServers(ctx context.Context, in *struct {
+	ProjectInput
+	PageInput
+},
+) (*serversOutput, error) {
+	c, err := s.Store.Catalog(ctx, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]quartermaster.Server, len(c.Servers()))
+	for i, server := range c.Servers() {
+		views[i] = s.viewServer(c, server)
+	}
+	return &serversOutput{quartermaster.PageOf(slices.Values(views), in.Page, in.Size)}, nil
+}
+
+func (s *Server) getServer(ctx context.Context, in *ServerInput) (*serverOutput, error) {
+	c, err := s.Store.Catalog(ctx, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	server := c.Server(in.Server)
+	if server == nil {
+		return nil, quartermaster.Errorf(quartermaster.CodeNotFound, "there is no server %q", in.Server)
+	}
+	return &serverOutput{http.StatusOK, s.viewServer(c, server)}, nil
+}
+
+func (s *Server) putServer(ctx context.Context, in *struct {
+	ServerInput
+	Body quartermaster.Server
+},
+) (*serverOutput, error) {
+	if !quartermaster.ValidServerName(in.Server) {
+		return nil, fault("path.server", "must be 1 to 40 of A-Z a-z 0-9 _ -, with a letter or digit at both ends and without __")
+	}
+	if in.Body.Name != "" && in.Body.Name != in.Server {
+		return nil, fault("body.name", "is not the name in the URL")
+	}
+	in.Body.Name = in.Server
+	var (
+		server  *quartermaster.Server
+		created bool
+	)
+	c, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) (err error) {
+		server, created, err = d.PutServer(in.Body)
+		return err
+	})
+	if err != nil {
+		return nil, below("body", err)
+	}
+	return &serverOutput{createdOrOK(created), s.viewServer(c, server)}, nil
+}
+
+func createdOrOK(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+func (s *Server) deleteServer(ctx context.Context, in *ServerInput) (*struct{}, error) {
+	_, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error { return d.DeleteServer(in.Server) })
+	return nil, err
+}

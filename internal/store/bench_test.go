@@ -1,0 +1,103 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"quartermaster"
+)
+
+const benchTools = 10_000
+
+// eachDatabase runs a benchmark on a project with 10,000 tools.
+func eachDatabase(b *testing.B, run func(b *testing.B, s *Store, ids []string)) {
+	for name, options := range databases {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, options(b))
+			ids := make([]string, 0, benchTools)
+			change(b, s, func(d *quartermaster.Draft) error {
+				for i := range benchTools {
+					t, err := d.CreateTool(quartermaster.Tool{
+						Name: fmt.Sprintf("tool_%05d", i), Enabled: true, Groups: []string{"a", "b"},
+						Description: "Reads something from somewhere and answers with what it has found there, if anything.",
+					})
+					if err != nil {
+						return err
+					}
+					ids = append(ids, t.ID)
+				}
+				return nil
+			})
+			run(b, s, ids)
+		})
+	}
+}
+
+func change(b *testing.B, s *Store, edit func(*quartermaster.Draft) error) {
+	b.Helper()
+	if _, err := s.Change(b.Context(), quartermaster.DefaultProject, edit); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// timed runs f as often as it is asked to and reports the slowest hundredth.
+func timed(b *testing.B, f func(i int)) {
+	b.Helper()
+	b.ReportAllocs()
+	var times []time.Duration
+	for b.Loop() {
+		begin := time.Now()
+		f(len(times))
+		times = append(times, time.Since(begin))
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+// What a start costs: all rows of the project, and the snapshot of them.
+func BenchmarkOpenLoad10kTools(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, s *Store, ids []string) {
+		change(b, s, func(d *quartermaster.Draft) error { _, err := d.ReplaceBindings("x", ids[:1000]); return err })
+		timed(b, func(int) {
+			s.snapshots.forget(quartermaster.DefaultProject)
+			if c, err := s.Catalog(b.Context(), quartermaster.DefaultProject); err != nil || len(c.Tools()) < benchTools {
+				b.Fatal(err)
+			}
+		})
+	})
+}
+
+func BenchmarkChangeOneToolOf10k(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, s *Store, ids []string) {
+		timed(b, func(i int) {
+			change(b, s, func(d *quartermaster.Draft) error {
+				_, err := d.UpdateTool(ids[i%len(ids)], func(t *quartermaster.Tool) error { t.Enabled = !t.Enabled; return nil })
+				return err
+			})
+		})
+	})
+}
+
+// BIND-3: from none to all, from all to half, and so on.
+func BenchmarkReplace10kBindings(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, s *Store, ids []string) {
+		sets := [][]string{ids, ids[len(ids)/2:], ids, nil}
+		timed(b, func(i int) {
+			change(b, s, func(d *quartermaster.Draft) error { _, err := d.ReplaceBindings("x", sets[i%len(sets)]); return err })
+		})
+	})
+}
+
+func BenchmarkReplace20Of1000Bindings(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, s *Store, ids []string) {
+		timed(b, func(i int) {
+			change(b, s, func(d *quartermaster.Draft) error {
+				from := i * 20 % (len(ids) - 1000)
+				_, err := d.ReplaceBindings("x", ids[from:from+1000])
+				return err
+			})
+		})
+	})
+}

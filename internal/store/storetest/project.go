@@ -1,0 +1,64 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"quartermaster"
+)
+
+func testProjects(f *fixture) {
+	ctx := f.Context()
+	p := f.catalog().Project()
+	if p.ID != quartermaster.DefaultProject || p.Plan != quartermaster.PlanEnterprise || p.Revision != 1 || p.CreatedAt.IsZero() {
+		f.Errorf("default project %+v", p)
+	}
+	before := time.Now().Add(-time.Second)
+	made, err := f.CreateProject(ctx, quartermaster.Project{ID: "team-1", Revision: 99})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if made.Name != "team-1" || made.Plan != quartermaster.PlanFree || made.Revision != 1 || made.CreatedAt.Before(before) {
+		f.Errorf("created %+v", made)
+	}
+	for id, want := range map[string]quartermaster.Code{
+		"team-1":                quartermaster.CodeAlreadyExists,
+		"default":               quartermaster.CodeAlreadyExists,
+		"":                      quartermaster.CodeInvalidRequest,
+		"Team":                  quartermaster.CodeInvalidRequest,
+		"a/b":                   quartermaster.CodeInvalidRequest,
+		strings.Repeat("x", 41): quartermaster.CodeInvalidRequest,
+	} {
+		if _, err := f.CreateProject(ctx, quartermaster.Project{ID: id}); quartermaster.CodeOf(err) != want {
+			f.Errorf("project %q: %v, want %s", id, err, want)
+		}
+	}
+	if _, err := f.CreateProject(ctx, quartermaster.Project{ID: "x", Plan: "gold"}); quartermaster.CodeOf(err) != quartermaster.CodeInvalidRequest {
+		f.Errorf("unknown plan: %v", err)
+	}
+	if _, err := f.Catalog(ctx, "nowhere"); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+		f.Errorf("catalog of an unknown project: %v", err)
+	}
+	if _, err := f.Change(ctx, "nowhere", func(*quartermaster.Draft) error { return nil }); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+		f.Errorf("change of an unknown project: %v", err)
+	}
+
+	c, err := f.Change(ctx, "team-1", func(d *quartermaster.Draft) error {
+		return d.SetProject(quartermaster.Project{ID: "other", Name: "Team <1>", Plan: quartermaster.PlanTeam, Revision: 77, CreatedAt: time.Unix(1, 0)})
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	want := quartermaster.Project{ID: "team-1", Name: "Team <1>", Plan: quartermaster.PlanTeam, Revision: 2, CreatedAt: made.CreatedAt}
+	if c.Project() != want {
+		f.Errorf("set %+v, want %+v", c.Project(), want)
+	}
+	f.reopen()
+	all, err := f.Projects(ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if len(all) != 2 || all[0] != p || all[1] != want {
+		f.Errorf("projects %+v, want default and %+v", all, want)
+	}
+}
