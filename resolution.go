@@ -26,8 +26,9 @@ const (
 type Question struct {
 	// Tool asks for one tool by the name that the caller used for it.
 	Tool string
-	// Arguments are those of the call; a policy may be narrower with them than
-	// without, never wider.
+	// Arguments are those of the call, {} where it has none; a policy may be
+	// narrower with them than without, never wider. nil: no call is meant, the
+	// answer is the list's.
 	Arguments json.RawMessage
 	// Explain asks for every gate's verdict, of one tool or of all. It is a
 	// question of operators: agents must not see the answer.
@@ -63,7 +64,11 @@ type Refusal struct {
 // it hear that it may not use it so. given says that its session was given the
 // tool before.
 func Admit(ctx context.Context, r Resolver, caller Caller, call Call, given bool) (*Tool, *Resolution, error) {
-	res, err := r.Resolve(ctx, caller, Question{Tool: call.Tool, Arguments: call.Arguments})
+	arguments := call.Arguments
+	if arguments == nil {
+		arguments = json.RawMessage(`{}`) // a call without any is a call all the same
+	}
+	res, err := r.Resolve(ctx, caller, Question{Tool: call.Tool, Arguments: arguments})
 	if err != nil {
 		return nil, nil, err
 	}

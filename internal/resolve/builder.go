@@ -27,7 +27,7 @@ type change struct {
 
 func newBuilder(old *index, catalog *quartermaster.Catalog) *builder {
 	next := *old
-	next.catalog, next.before = catalog, nil
+	next.catalog = catalog
 	next.number++
 	return &builder{index: &next, old: old, own: map[*roaring.Bitmap]bool{}}
 }

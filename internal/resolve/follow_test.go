@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,19 +37,110 @@ func TestFollowingEqualsFresh(t *testing.T) {
 			catalogs = append(catalogs, newest)
 			for range rapid.IntRange(0, 2).Draw(t, "questions") {
 				// Mostly the newest; at times a reader that has fallen behind.
-				catalog := oneOf(t, "catalog", newest, newest, newest, catalogs[max(0, len(catalogs)-2)], oneOf(t, "any", catalogs...))
+				catalog := oneOf(t, "catalog", newest, newest, newest, catalogs[len(catalogs)-2], oneOf(t, "any", catalogs...))
 				project.catalog.Store(catalog)
 				caller := randomCaller(t)
 				caller.Granted = []string{"*"}
-				names := everyName(catalog)
-				got, want := everything(t.Context(), old, caller, names), everything(t.Context(), New(fixed{catalog}, nil, nil), caller, names)
-				if got != want {
+				if mostly(t, "sees all") {
+					caller.Groups, caller.Depth = []string{"*"}, 0
+				}
+				fresh, names := New(fixed{catalog}, nil, nil), everyName(catalog)
+				if got, want := everything(t.Context(), old, caller, names), everything(t.Context(), fresh, caller, names); got != want {
 					t.Fatalf("after %d changes\n%s\nwant\n%s", len(catalogs)-1, got, want)
 				}
 			}
 		}
 		checkIndex(t, old.indexOf(catalogs[len(catalogs)-1]))
 	})
+}
+
+// GATE-2, AGT-5: what a change means to an agent that was asked about before.
+func TestFollowing(t *testing.T) {
+	const project = `
+quartermaster: v1
+servers: {s: {transport: stdio, command: x}}
+tools: {a: {}, b: {}, s__r: {server: s}}
+agents:
+  m: {tools: [x, "q*"], allowed: [x, "q*", "z*", b], aliases: {x: a, y: late}}
+bindings: {m: [b, s__r]}
+`
+	edit := func(ref string, change func(*quartermaster.Tool)) func(*quartermaster.Draft) error {
+		return func(d *quartermaster.Draft) error {
+			_, err := d.UpdateTool(ref, func(t *quartermaster.Tool) error { change(t); return nil })
+			return err
+		}
+	}
+	create := func(name string) func(*quartermaster.Draft) error {
+		return func(d *quartermaster.Draft) error {
+			_, err := d.CreateTool(quartermaster.Tool{Name: name, Enabled: true})
+			return err
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		edit func(*quartermaster.Draft) error
+		want string
+	}{
+		{"as it was", func(*quartermaster.Draft) error { return nil }, "b x"},
+		{"a tool under its alias is changed", edit("a", func(t *quartermaster.Tool) { t.DisplayName = "new" }), "b x:new"},
+		{"it is disabled", edit("a", func(t *quartermaster.Tool) { t.Enabled = false }), "b"},
+		{"its name is another", edit("a", func(t *quartermaster.Tool) { t.Name = "c" }), "b"},
+		{"a bound tool's name is another", edit("b", func(t *quartermaster.Tool) { t.Name = "zb" }), "x zb"},
+		{"a bound tool becomes allowed", edit("s__r", func(t *quartermaster.Tool) { t.Name, t.Server, t.Provider = "zr", "", "" }), "b x zr"},
+		{"a tool is matched", create("q"), "b q x"},
+		{"the target of an alias is made", create("late"), "b x"},
+		{"a tool is made that is called as an alias", create("x"), "b x"},
+		{"a bound tool goes", func(d *quartermaster.Draft) error { return d.DeleteTool("b") }, "x"},
+		{"the tool under an alias goes", func(d *quartermaster.Draft) error { return d.DeleteTool("a") }, "b"},
+		{"a server goes", func(d *quartermaster.Draft) error { return d.DeleteServer("s") }, "b x"},
+		{"another definition", func(d *quartermaster.Draft) error {
+			_, _, err := d.PutAgent(quartermaster.Agent{ID: "m", Tools: []string{"a"}})
+			return err
+		}, "a b s__r"},
+		{"no definition", func(d *quartermaster.Draft) error { return d.DeleteAgent("m") }, "b s__r"},
+		{"no bindings", func(d *quartermaster.Draft) error {
+			_, err := d.ReplaceBindings("m", []string{})
+			return err
+		}, "x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			catalog := catalogOf(t, []byte(project))
+			var project moving
+			project.catalog.Store(catalog)
+			r := New(&project, nil, nil)
+			caller := quartermaster.Caller{Project: "p", Agent: "m"}
+			before := shown(t, r, caller)
+			d := catalog.Draft(time.Unix(2, 0))
+			if err := tt.edit(d); err != nil {
+				t.Fatal(err)
+			}
+			project.catalog.Store(d.Catalog())
+			if got := shown(t, r, caller); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			project.catalog.Store(catalog) // a reader that is one behind
+			if got := shown(t, r, caller); got != before {
+				t.Errorf("the catalog before it: %s, was %s", got, before)
+			}
+		})
+	}
+}
+
+func shown(t *testing.T, r *Resolver, caller quartermaster.Caller) string {
+	t.Helper()
+	res, err := r.Resolve(t.Context(), caller, quartermaster.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, tool := range res.Tools {
+		if tool.DisplayName != "" {
+			all = append(all, tool.Name+":"+tool.DisplayName)
+		} else {
+			all = append(all, tool.Name)
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // checkIndex compares an index with one from nothing, set by set.

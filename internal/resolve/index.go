@@ -3,6 +3,7 @@ package resolve
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -32,7 +33,6 @@ type index struct {
 	since   uint64  // touches are whole for whoever is at this number or later
 
 	reaches *reaches
-	before  *index // for readers that are still at its catalog
 }
 
 // page is a run of slots; nil: free. An index shares those that did not change
@@ -57,36 +57,67 @@ type touch struct {
 // it is compiled anew.
 const maxTouches = 4096
 
+// project holds the indexes of one project. Making one blocks nobody who reads
+// another, and no other project.
+type project struct {
+	making  sync.Mutex
+	indexes atomic.Pointer[indexes]
+}
+
+// indexes are the newest, and the one before it for readers who are still there.
+type indexes struct{ newest, before *index }
+
+// of returns the index of this very catalog; nil if it is neither's.
+func (i *indexes) of(catalog *quartermaster.Catalog) *index {
+	switch {
+	case i == nil:
+		return nil
+	case i.newest.catalog == catalog:
+		return i.newest
+	case i.before != nil && i.before.catalog == catalog:
+		return i.before
+	}
+	return nil
+}
+
 // indexOf returns the index of a catalog. Catalogs of a project mostly come in
 // the order of their revisions, a reader or two behind; an older one is indexed
 // on the side. One of the same revision was read anew from the database.
 func (r *Resolver) indexOf(catalog *quartermaster.Catalog) *index {
-	project := catalog.Project().ID
-	r.mu.RLock()
-	ix := r.projects[project].of(catalog)
-	r.mu.RUnlock()
-	if ix != nil {
+	p := r.project(catalog.Project().ID)
+	if ix := p.indexes.Load().of(catalog); ix != nil {
 		return ix
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	newest := r.projects[project]
-	if ix := newest.of(catalog); ix != nil {
+	p.making.Lock()
+	defer p.making.Unlock()
+	have := p.indexes.Load()
+	if ix := have.of(catalog); ix != nil {
 		return ix
 	}
 	switch {
-	case newest == nil:
-		newest = newIndex(catalog)
-	case catalog.Revision() >= newest.catalog.Revision():
-		before := newest
-		newest = before.next(catalog)
-		before.before = nil
-		newest.before = before
+	case have == nil:
+		p.indexes.Store(&indexes{newest: newIndex(catalog)})
+	case catalog.Revision() >= have.newest.catalog.Revision():
+		p.indexes.Store(&indexes{newest: have.newest.next(catalog), before: have.newest})
 	default:
-		return newest.aside(catalog)
+		return have.newest.aside(catalog)
 	}
-	r.projects[project] = newest
-	return newest
+	return p.indexes.Load().newest
+}
+
+func (r *Resolver) project(id string) *project {
+	r.mu.RLock()
+	p := r.projects[id]
+	r.mu.RUnlock()
+	if p != nil {
+		return p
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.projects[id] == nil {
+		r.projects[id] = &project{}
+	}
+	return r.projects[id]
 }
 
 // aside indexes a catalog that is not to become the project's newest: an old
@@ -95,16 +126,6 @@ func (ix *index) aside(catalog *quartermaster.Catalog) *index {
 	other := ix.next(catalog)
 	other.reaches = newReaches()
 	return other
-}
-
-// of returns the index of this very catalog: ix, or the one before it.
-func (ix *index) of(catalog *quartermaster.Catalog) *index {
-	for ; ix != nil; ix = ix.before {
-		if ix.catalog == catalog {
-			return ix
-		}
-	}
-	return nil
 }
 
 // newIndex indexes a catalog from nothing.

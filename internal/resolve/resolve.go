@@ -30,7 +30,7 @@ type Resolver struct {
 	chain      []gate
 
 	mu       sync.RWMutex
-	projects map[string]*index // the newest of each project
+	projects map[string]*project
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 
 // New makes a Resolver. A nil judge leaves its gate out.
 func New(catalogs Catalogs, permission, policy quartermaster.Judge) *Resolver {
-	r := &Resolver{catalogs: catalogs, permission: permission, policy: policy, projects: map[string]*index{}}
+	r := &Resolver{catalogs: catalogs, permission: permission, policy: policy, projects: map[string]*project{}}
 	r.chain = r.gates()
 	return r
 }
