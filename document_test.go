@@ -257,6 +257,8 @@ func FuzzApply(f *testing.F) {
 		`{"quartermaster":"v1","servers":{"s":{"transport":"stdio","command":"x","healthCheck":null}},"tools":{"s__t":{"server":"s","inputSchema":{"type":["object"]}}}}`,
 		`{"quartermaster":"v1","tools":{"echo":{"config":{"builtin":"echo","x":1}},"a":{"groups":[],"timeout":"1ns"}},"bindings":{"x":["echo","a","@s/t"]}}`,
 		`{"quartermaster":"v1","agents":{"x":{"aliases":{"a":"b"},"memory":{"<":1}}},"project":{"name":"n","plan":"team"}}`,
+		`{"quartermaster":"v1","servers":{"s":{"transport":"stdio","command":"x","args":["-e","A=1"],"env":{"API_KEY":"a","api-key":"Bearer b","X":"${S_API_KEY}","Y":"https://u:p@x/?k=1"}}}}`,
+		`{"quartermaster":"v1","servers":{"9":{"transport":"http","url":"https://x/?q=1","headers":{"Authorization":"Token  c","Cookie":"a=b; c=${D}"}}}}`,
 		`{"quartermaster":"v1","tools":{"time_now":null,"":{},"x":{"config":[1]}},"bindings":{"\u0000":null}}`,
 	} {
 		f.Add(seed, true)

@@ -34,12 +34,44 @@ func TestLooksSecret(t *testing.T) {
 		}
 	}
 	for _, plain := range [][2]string{
-		{"MODE", "quick"}, {"X", ""}, {"TOKEN", ""}, {"TOKEN", " "}, {"AUTHOR", "me"}, {"PATH", "/bin"}, {"HOME", "/"}, {"KEY", "k"}, {"KEYBOARD", "us"}, {"MONKEY", "x"},
-		{"PUBLIC_KEY", "abc"}, {"SORT_KEY", "id"}, {"Idempotency-Key", "1"}, {"MAX_TOKENS", "4096"}, {"TOKEN_TTL", "30s"}, {"TOKENIZER", "bpe"},
-		{"TOKEN_URL", "https://x.example/token"}, {"PASSWORD_FILE", "/run/secrets/x"}, {"PRIVATE_KEY_PATH", "k.pem"}, {"AUTH_TYPE", "oauth"}, {"AUTH_ENABLED", "1"},
-		{"AUTH", "true"}, {"OAUTH_CLIENT_ID", "abc"}, {"COMPASS", "north"}, {"PATTERN", "x"}, {"LANG", "sk-SK"}, {"X", "sk-"}, {"X", "Bearer"}, {"X", "Bearer "},
-		{"DATABASE_URL", "postgres://u@db/x"}, {"URL", "https://x.example/?q=1"}, {"User-Agent", "x/1"}, {"Accept", "application/json"}, {"日本", "語"},
-		{"API_KEY", "${K}"}, {"Authorization", "Bearer ${K}"}, {"PASSWORD", "${A}${B}"}, {"DSN", "postgres://u:${P}@db"},
+		{"MODE", "quick"},
+		{"X", ""},
+		{"TOKEN", ""},
+		{"TOKEN", " "},
+		{"AUTHOR", "me"},
+		{"PATH", "/bin"},
+		{"HOME", "/"},
+		{"KEY", "k"},
+		{"KEYBOARD", "us"},
+		{"MONKEY", "x"},
+		{"PUBLIC_KEY", "abc"},
+		{"SORT_KEY", "id"},
+		{"Idempotency-Key", "1"},
+		{"MAX_TOKENS", "4096"},
+		{"TOKEN_TTL", "30s"},
+		{"TOKENIZER", "bpe"},
+		{"TOKEN_URL", "https://x.example/token"},
+		{"PASSWORD_FILE", "/run/secrets/x"},
+		{"PRIVATE_KEY_PATH", "k.pem"},
+		{"AUTH_TYPE", "oauth"},
+		{"AUTH_ENABLED", "1"},
+		{"AUTH", "true"},
+		{"OAUTH_CLIENT_ID", "abc"},
+		{"COMPASS", "north"},
+		{"PATTERN", "x"},
+		{"LANG", "sk-SK"},
+		{"X", "sk-"},
+		{"X", "Bearer"},
+		{"X", "Bearer "},
+		{"DATABASE_URL", "postgres://u@db/x"},
+		{"URL", "https://x.example/?q=1"},
+		{"User-Agent", "x/1"},
+		{"Accept", "application/json"},
+		{"日本", "語"},
+		{"API_KEY", "${K}"},
+		{"Authorization", "Bearer ${K}"},
+		{"PASSWORD", "${A}${B}"},
+		{"DSN", "postgres://u:${P}@db"},
 	} {
 		if _, _, ok := splitSecret(plain[0], plain[1]); ok {
 			t.Errorf("%s=%s is taken for a secret", plain[0], plain[1])
@@ -127,8 +159,12 @@ func args(args ...string) func(*Server) {
 func TestSecretName(t *testing.T) {
 	long := strings.Repeat("k", 300)
 	for _, tt := range [][3]string{
-		{"files", "API_KEY", "FILES_API_KEY"}, {"files", "api-key", "FILES_API_KEY"}, {"my-files", "X-Api.Key", "MY_FILES_X_API_KEY"},
-		{"9to5", "token", "_9TO5_TOKEN"}, {"s", "日本", "S___"}, {"s", "tökén", "S_T_K_N"},
+		{"files", "API_KEY", "FILES_API_KEY"},
+		{"files", "api-key", "FILES_API_KEY"},
+		{"my-files", "X-Api.Key", "MY_FILES_X_API_KEY"},
+		{"9to5", "token", "_9TO5_TOKEN"},
+		{"s", "日本", "S___"},
+		{"s", "tökén", "S_T_K_N"},
 	} {
 		if got := secretName(tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%s %s: %s, want %s", tt[0], tt[1], got, tt[2])

@@ -117,6 +117,11 @@ func TestSecretsOfSlotsAreApart(t *testing.T) {
 	if got := mustPut(t, d, stdio("FILES", map[string]string{"API_KEY": "new"})); got.Env["API_KEY"] != was {
 		t.Errorf("the secret was %s, is %s", was, got.Env["API_KEY"])
 	}
+	// Unless another server has come to share it: that one keeps its value.
+	mustPut(t, d, stdio("sharer", map[string]string{"X": was}))
+	if got := mustPut(t, d, stdio("FILES", map[string]string{"API_KEY": "newer"})); got.Env["API_KEY"] == was {
+		t.Errorf("the secret of both was set to that of one: %v", values(d))
+	}
 }
 
 func TestSecrets(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -22,18 +23,14 @@ func agentsCommand(a *app) *cobra.Command {
 func agentsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List agents that have a definition or bindings", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			agents, err := p.Agents().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			agents, err := p.Agents().Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return printList(a, agents, "no agents; bind tools to one with: quartermaster bind AGENT TOOL...",
 				[]string{"ID", "DEFINED", "BOUND", "TOOLS", "DESCRIPTION"}, agentRow)
-		},
+		}),
 	}
 }
 
@@ -48,17 +45,13 @@ func agentRow(e client.AgentEntry) []string {
 func agentsGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show an agent's definition", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			agent, err := p.Agent(c.Context(), args[0])
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			agent, err := p.Agent(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.printFields(agent, agentFields(agent))
-		},
+		}),
 	}
 }
 
@@ -102,11 +95,7 @@ func agentsPut(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "put [ID] -f FILE", Short: "Add or replace an agent's definition", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeAgents,
 		Example: "  echo '{tools: [\"@files/*\"]}' | quartermaster agents put writer -f -",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			doc, err := a.readFile(file)
 			if err != nil {
 				return err
@@ -119,12 +108,12 @@ func agentsPut(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			agent, err := p.PutAgentFrom(c.Context(), id, body)
+			agent, err := p.PutAgentFrom(ctx, id, body)
 			if err != nil {
 				return doc.located(err)
 			}
 			return a.done(agent, "saved agent %s", agent.ID)
-		},
+		}),
 	}
 	fileFlag(c, &file, "a definition")
 	return c
@@ -133,13 +122,9 @@ func agentsPut(a *app) *cobra.Command {
 func agentsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID...", Short: "Delete agents' definitions; their bindings stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			for _, id := range args {
-				if err := p.DeleteAgent(c.Context(), id); err != nil {
+				if err := p.DeleteAgent(ctx, id); err != nil {
 					return err
 				}
 				if err := a.done(object{{"deleted", id}}, "deleted the definition of agent %s", id); err != nil {
@@ -147,6 +132,6 @@ func agentsDelete(a *app) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

@@ -29,13 +29,9 @@ func applyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply -f FILE...", Short: "Put project files into force, all or nothing",
 		Long: applyLong, Example: applyExample, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			return a.apply(c.Context(), p, o)
-		},
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			return a.apply(ctx, p, o)
+		}),
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "`FILE` or directory to apply; - is standard input; may be repeated")

@@ -17,12 +17,8 @@ func exportCommand(a *app) *cobra.Command {
 		Long: "Export writes the project as one YAML file (JSON with -o json), which apply reads.\n" +
 			"The same project gives the same file. Applying it to the project changes nothing.",
 		Example: "  quartermaster export > project.yaml",
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			doc, err := exported(c.Context(), p)
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			doc, err := exported(ctx, p)
 			if err != nil {
 				return err
 			}
@@ -30,7 +26,7 @@ func exportCommand(a *app) *cobra.Command {
 				return writeJSON(a.out, doc)
 			}
 			return writeYAML(a.out, doc)
-		},
+		}),
 	}
 }
 

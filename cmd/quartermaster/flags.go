@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,4 +98,15 @@ func (a *app) open(options ...client.Option) (*client.Project, error) {
 		return nil, err
 	}
 	return c.Project(a.projectID()), nil
+}
+
+// inProject is how a command runs that works in the project.
+func (a *app) inProject(run func(context.Context, *client.Project, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		p, err := a.open()
+		if err != nil {
+			return err
+		}
+		return run(c.Context(), p, args)
+	}
 }

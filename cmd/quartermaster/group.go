@@ -1,47 +1,41 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"quartermaster"
+	"quartermaster/client"
 )
 
 func groupsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "groups", Short: "List groups and the tools in each", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			groups, err := p.Groups().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			groups, err := p.Groups().Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return printList(a, groups, "no groups, because no tool is enabled", []string{"NAME", "TOOLS"}, func(g quartermaster.Group) []string {
 				return []string{g.Name, strings.Join(g.Tools, ", ")}
 			})
-		},
+		}),
 	}
 }
 
 func statesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "states", Short: "List workflow states and the tools in each", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			states, err := p.States().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			states, err := p.States().Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return printList(a, states, "no states", []string{"NAME", "ENTERED BY", "TOOLS"}, func(s quartermaster.State) []string {
 				return []string{s.Name, strings.Join(s.EnteredBy, ", "), strings.Join(s.Tools, ", ")}
 			})
-		},
+		}),
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -47,13 +48,9 @@ func resolveCommand(a *app) *cobra.Command {
 		Example: "  quartermaster resolve --agent responder\n  quartermaster resolve --agent responder --user alice --group write --state triage",
 	}
 	situation := situationFlags(a, c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		p, err := a.open()
-		if err != nil {
-			return err
-		}
+	c.RunE = a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
 		s := situation()
-		resolved, err := p.Resolve(c.Context(), s)
+		resolved, err := p.Resolve(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -65,7 +62,7 @@ func resolveCommand(a *app) *cobra.Command {
 			[]string{"NAME", "TARGET", "DESCRIPTION"}, func(t quartermaster.Tool) []string {
 				return []string{t.Name, t.Target, firstLine(t.Description)}
 			})
-	}
+	})
 	return c
 }
 
@@ -85,16 +82,12 @@ func explainCommand(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeTools(1),
 	}
 	situation := situationFlags(a, c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		p, err := a.open()
-		if err != nil {
-			return err
-		}
+	c.RunE = a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 		tool := ""
 		if len(args) > 0 {
 			tool = args[0]
 		}
-		explained, err := p.Explain(c.Context(), situation(), tool)
+		explained, err := p.Explain(ctx, situation(), tool)
 		if err != nil {
 			return err
 		}
@@ -105,7 +98,7 @@ func explainCommand(a *app) *cobra.Command {
 			}
 			return a.printExplanations(explained.Tools)
 		})
-	}
+	})
 	return c
 }
 

@@ -26,12 +26,8 @@ func secretsCommand(a *app) *cobra.Command {
 func secretsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List secrets and the servers that use them", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			secrets, err := p.Secrets().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			secrets, err := p.Secrets().Collect(ctx)
 			if err != nil {
 				return err
 			}
@@ -39,7 +35,7 @@ func secretsList(a *app) *cobra.Command {
 				[]string{"NAME", "UPDATED", "USED BY"}, func(s client.Secret) []string {
 					return []string{s.Name, when(s.UpdatedAt), strings.Join(s.UsedBy, ", ")}
 				})
-		},
+		}),
 	}
 }
 
@@ -53,21 +49,17 @@ func secretsSet(a *app) *cobra.Command {
 		Example: "  quartermaster secrets set FILES_API_KEY\n" +
 			"  pass show files/api-key | quartermaster secrets set FILES_API_KEY\n" +
 			"  quartermaster secrets set DEPLOY_KEY --from-file id_ed25519",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			value, err := a.readSecret(ctx, args[0], file)
 			if err != nil {
 				return err
 			}
-			value, err := a.readSecret(c.Context(), args[0], file)
-			if err != nil {
-				return err
-			}
-			s, err := p.PutSecret(c.Context(), args[0], value)
+			s, err := p.PutSecret(ctx, args[0], value)
 			if err != nil {
 				return err
 			}
 			return a.done(s, "set secret %s", s.Name)
-		},
+		}),
 	}
 	c.Flags().StringVar(&file, "from-file", "", "`FILE` with the value")
 	_ = c.MarkFlagFilename("from-file")
@@ -159,13 +151,9 @@ func (a *app) askSecret(ctx context.Context, terminal *os.File, name string) (st
 func secretsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Short: "Delete secrets that no server uses", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeSecrets,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			for _, name := range args {
-				if err := p.DeleteSecret(c.Context(), name); err != nil {
+				if err := p.DeleteSecret(ctx, name); err != nil {
 					return err
 				}
 				if err := a.done(object{{"deleted", name}}, "deleted secret %s", name); err != nil {
@@ -173,6 +161,6 @@ func secretsDelete(a *app) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

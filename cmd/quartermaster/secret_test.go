@@ -32,9 +32,10 @@ func TestSecretIsNoArgument(t *testing.T) {
 
 func TestReadSecret(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "value")
-	for given, want := range map[string]string{
-		"abc": "abc", "abc\n": "abc", "abc\r\n": "abc", "abc\n\n": "abc\n", " abc \n": " abc ", "a\nb\n": "a\nb", "abc\r": "abc\r",
+	for _, tt := range [][2]string{
+		{"abc", "abc"}, {"abc\n", "abc"}, {"abc\r\n", "abc"}, {"abc\n\n", "abc\n"}, {" abc \n", " abc "}, {"a\nb\n", "a\nb"}, {"abc\r", "abc\r"},
 	} {
+		given, want := tt[0], tt[1]
 		a := &app{in: strings.NewReader(given)}
 		if got, err := a.readSecret(t.Context(), "A", ""); err != nil || got != want {
 			t.Errorf("stdin %q: %q (%v), want %q", given, got, err, want)

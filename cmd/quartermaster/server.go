@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,18 +23,14 @@ func serversCommand(a *app) *cobra.Command {
 func serversList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the project's upstream servers", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			servers, err := p.Servers().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			servers, err := p.Servers().Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return printList(a, servers, "no servers; add one with: quartermaster servers put NAME -f FILE",
 				[]string{"NAME", "TRANSPORT", "ENABLED", "HEALTH", "WHERE"}, serverRow)
-		},
+		}),
 	}
 }
 
@@ -56,17 +53,13 @@ func serverTarget(s client.Server) string {
 func serversGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAME", Short: "Show an upstream server and how it is doing", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeServers,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			s, err := p.Server(c.Context(), args[0])
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			s, err := p.Server(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.printFields(s, slices.Concat(serverFields(s), statusFields(s), warningFields(s)))
-		},
+		}),
 	}
 }
 
@@ -132,11 +125,7 @@ func serversPut(a *app) *cobra.Command {
 		Long: "Put adds an upstream server or replaces its settings. Values in env and headers that\n" +
 			"look secret are sealed as secrets of the project; a reference such as ${NAME} takes their place.",
 		Example: "  echo '{transport: http, url: \"https://mcp.example.com/mcp\"}' | quartermaster servers put example -f -",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			doc, err := a.readFile(file)
 			if err != nil {
 				return err
@@ -149,7 +138,7 @@ func serversPut(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := p.PutServerFrom(c.Context(), name, body)
+			s, err := p.PutServerFrom(ctx, name, body)
 			if err != nil {
 				return doc.located(err)
 			}
@@ -157,7 +146,7 @@ func serversPut(a *app) *cobra.Command {
 				a.note("warning: %s", w)
 			}
 			return a.done(s, "saved server %s", s.Name)
-		},
+		}),
 	}
 	fileFlag(c, &file, "a server's settings")
 	return c
@@ -166,13 +155,9 @@ func serversPut(a *app) *cobra.Command {
 func serversDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Short: "Delete upstream servers, their tools and the bindings of those", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			for _, name := range args {
-				if err := p.DeleteServer(c.Context(), name); err != nil {
+				if err := p.DeleteServer(ctx, name); err != nil {
 					return err
 				}
 				if err := a.done(object{{"deleted", name}}, "deleted server %s", name); err != nil {
@@ -180,6 +165,6 @@ func serversDelete(a *app) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

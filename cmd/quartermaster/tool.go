@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"quartermaster"
+	"quartermaster/client"
 )
 
 func toolsCommand(a *app) *cobra.Command {
@@ -30,17 +31,13 @@ func toolsList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List all tools of the project", Args: cobra.NoArgs,
 		Example: "  quartermaster tools list --query file",
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			tools, err := p.Tools(filter).Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			tools, err := p.Tools(filter).Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return a.printTools(tools, "no tools; create one with: quartermaster tools create -f FILE")
-		},
+		}),
 	}
 	filterFlags(c, &filter)
 	return c
@@ -78,17 +75,13 @@ func toolsGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get REF", Short: "Show one tool", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeTools(1),
 		Example: "  quartermaster tools get @files/read_file -o yaml",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			t, err := p.Tool(c.Context(), args[0])
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			t, err := p.Tool(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.printFields(t, toolFields(t))
-		},
+		}),
 	}
 }
 
@@ -132,11 +125,7 @@ func toolsCreate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create -f FILE", Short: "Create a tool", Args: cobra.NoArgs,
 		Example: "  echo '{name: hello, config: {builtin: echo}}' | quartermaster tools create -f -",
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
 			doc, err := a.readFile(file)
 			if err != nil {
 				return err
@@ -145,12 +134,12 @@ func toolsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := p.CreateToolFrom(c.Context(), body)
+			t, err := p.CreateToolFrom(ctx, body)
 			if err != nil {
 				return doc.located(err)
 			}
 			return a.done(t, "created tool %s", t.Name)
-		},
+		}),
 	}
 	fileFlag(c, &file, "a tool")
 	return c

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"quartermaster"
+	"quartermaster/client"
 )
 
 func usersCommand(a *app) *cobra.Command {
@@ -19,19 +21,15 @@ func usersCommand(a *app) *cobra.Command {
 func usersList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List users and their groups", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			users, err := p.Users().Collect(c.Context())
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+			users, err := p.Users().Collect(ctx)
 			if err != nil {
 				return err
 			}
 			return printList(a, users, "no users; everybody is granted default", []string{"ID", "GROUPS"}, func(u quartermaster.User) []string {
 				return []string{u.ID, strings.Join(u.Groups, ", ")}
 			})
-		},
+		}),
 	}
 }
 
@@ -39,12 +37,8 @@ func usersSet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "set USER [GROUP...]", Short: "Grant a user exactly these groups", Args: cobra.MinimumNArgs(1),
 		Example: "  quartermaster users set alice default write\n  quartermaster users set bob          # none at all",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			user, err := p.PutUser(c.Context(), quartermaster.User{ID: args[0], Groups: append([]string{}, args[1:]...)})
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			user, err := p.PutUser(ctx, quartermaster.User{ID: args[0], Groups: append([]string{}, args[1:]...)})
 			if err != nil {
 				return err
 			}
@@ -53,20 +47,16 @@ func usersSet(a *app) *cobra.Command {
 				groups = "none"
 			}
 			return a.done(user, "%s is granted: %s", user.ID, groups)
-		},
+		}),
 	}
 }
 
 func usersDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete USER...", Short: "Forget what users are granted: what is left is default", Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
 			for _, id := range args {
-				if err := p.DeleteUser(c.Context(), id); err != nil {
+				if err := p.DeleteUser(ctx, id); err != nil {
 					return err
 				}
 				if err := a.done(object{{"deleted", id}}, "forgot the groups of user %s", id); err != nil {
@@ -74,6 +64,6 @@ func usersDelete(a *app) *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 }

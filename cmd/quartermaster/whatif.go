@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,11 +22,7 @@ func whatIfCommand(a *app) *cobra.Command {
 		Long: "Whatif reads project files as apply does, changes nothing, and says which agents and\n" +
 			"users would gain and lose which tools if they were applied.",
 		Example: "  quartermaster whatif -f change.yaml",
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
 			doc, err := a.readProject(files)
 			if err != nil {
 				return err
@@ -34,12 +31,12 @@ func whatIfCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			impact, err := p.WhatIfFrom(c.Context(), body, prune)
+			impact, err := p.WhatIfFrom(ctx, body, prune)
 			if err != nil {
 				return doc.located(err)
 			}
 			return a.print(impact, func() error { return a.printImpact(impact) })
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&files, "file", "f", nil, "`FILE` or directory with the change; - is standard input; may be repeated")
@@ -127,17 +124,13 @@ func whoCanCommand(a *app) *cobra.Command {
 		Long: "Who-can answers the question from the other side: which agents reach a tool and by\n" +
 			"what, which groups must be asked for and who was granted them, and in which states.",
 		Example: "  quartermaster who-can reply_send",
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
-			who, err := p.WhoCan(c.Context(), args[0])
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			who, err := p.WhoCan(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			return a.print(who, func() error { return a.printReachers(who) })
-		},
+		}),
 	}
 }
 

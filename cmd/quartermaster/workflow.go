@@ -20,22 +20,18 @@ func workflowCommand(a *app) *cobra.Command {
 			"tools that are never available. It writes the picture where a file is named; - is\n" +
 			"standard output.",
 		Example: "  quartermaster workflow\n  quartermaster workflow --svg workflow.svg\n  quartermaster workflow --mermaid -",
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := a.open()
-			if err != nil {
-				return err
-			}
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
 			pictures := [][2]string{{"svg", svg}, {"mermaid", mermaid}, {"dot", dot}}
-			drawn, err := a.draw(c.Context(), p, pictures)
+			drawn, err := a.draw(ctx, p, pictures)
 			if err != nil || drawn {
 				return err
 			}
-			w, err := p.Workflow(c.Context())
+			w, err := p.Workflow(ctx)
 			if err != nil {
 				return err
 			}
 			return a.print(w, func() error { return a.printWorkflow(w) })
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&svg, "svg", "", "write the picture to `FILE` as SVG")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +16,6 @@ import (
 	"quartermaster/internal/schema"
 	"quartermaster/internal/store"
 	"quartermaster/internal/store/storetest"
-
-	"net/http/httptest"
 )
 
 // BenchmarkBindingPages asks for pages of bindings over HTTP: 10,000 tools in
@@ -34,7 +33,7 @@ func BenchmarkBindingPages(b *testing.B) {
 				n := 0
 				for b.Loop() {
 					began := time.Now()
-					resp, err := http.Get(url + "/api/v1/projects/default/bindings/" + fmt.Sprintf(query, 1+n%10)) //nolint:noctx // a benchmark
+					resp, err := http.Get(url + "/api/v1/projects/default/bindings/" + fmt.Sprintf(query, 1+n%10))
 					if err != nil || resp.StatusCode != http.StatusOK {
 						b.Fatal(resp, err)
 					}

@@ -123,7 +123,7 @@ func newProblem(status int, message string, errs ...error) huma.StatusError {
 	}
 	p := problemOf(status, code, message)
 	for _, err := range errs {
-		d, ok := err.(huma.ErrorDetailer) //nolint:errorlint // huma passes its details as they are
+		d, ok := err.(huma.ErrorDetailer)
 		if !ok {
 			continue
 		}

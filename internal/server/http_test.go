@@ -43,7 +43,7 @@ func TestProblems(t *testing.T) {
 	if allow := a.header.Get("Allow"); !strings.Contains(allow, "GET") || !strings.Contains(allow, "POST") {
 		t.Errorf("Allow: %q", allow)
 	}
-	req, _ := http.NewRequestWithContext(t.Context(), "POST", r.url+"/api/v1/projects/default/tools", strings.NewReader("name=x"))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/api/v1/projects/default/tools", strings.NewReader("name=x"))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.send(req).fails(415, quartermaster.CodeUnsupportedMedia, "")
 	r.do("POST", "tools", `{"name":"x","description":"`+strings.Repeat("x", 65*mebibyte)+`"}`).fails(413, quartermaster.CodeTooLarge, "")

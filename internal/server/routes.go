@@ -77,7 +77,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.metrics.handler())
 
-	var h http.Handler = problemsForUnrouted(mux)
+	h := problemsForUnrouted(mux)
 	for _, wrap := range []func(http.Handler) http.Handler{
 		guardOrigin,
 		s.observe,

@@ -106,8 +106,16 @@ func TestNoAnswerHoldsASecret(t *testing.T) {
 		{"PUT", "secrets/A", `{"value":"hunter2","value":"hunter2"}`},
 		{"PUT", "secrets/A", `"hunter2"`},
 		{"DELETE", "secrets/FILES_API_KEY", ""},
-		{"GET", "secrets", ""}, {"GET", "servers", ""}, {"GET", "servers/files", ""}, {"GET", "servers/web", ""}, {"GET", "export", ""},
-		{"GET", "explain?agent=a", ""}, {"GET", "/openapi.json", ""}, {"GET", "/metrics", ""}, {"GET", "/", ""}, {"GET", "/api/v1/status", ""},
+		{"GET", "secrets", ""},
+		{"GET", "servers", ""},
+		{"GET", "servers/files", ""},
+		{"GET", "servers/web", ""},
+		{"GET", "export", ""},
+		{"GET", "explain?agent=a", ""},
+		{"GET", "/openapi.json", ""},
+		{"GET", "/metrics", ""},
+		{"GET", "/", ""},
+		{"GET", "/api/v1/status", ""},
 	} {
 		var body any
 		if ask.body != "" {

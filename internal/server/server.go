@@ -17,8 +17,8 @@ type serversOutput struct {
 	Body quartermaster.Page[quartermaster.Server]
 }
 
-// ServerInput names an upstream server.
-type ServerInput struct {
+// UpstreamInput names an upstream server.
+type UpstreamInput struct {
 	ProjectInput
 	Server string `path:"server" example:"files"`
 }
@@ -59,7 +59,7 @@ func (s *Server) listServers(ctx context.Context, in *struct {
 	return &serversOutput{quartermaster.PageOf(slices.Values(views), in.Page, in.Size)}, nil
 }
 
-func (s *Server) getServer(ctx context.Context, in *ServerInput) (*serverOutput, error) {
+func (s *Server) getServer(ctx context.Context, in *UpstreamInput) (*serverOutput, error) {
 	c, err := s.Store.Catalog(ctx, in.Project)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Server) getServer(ctx context.Context, in *ServerInput) (*serverOutput,
 }
 
 func (s *Server) putServer(ctx context.Context, in *struct {
-	ServerInput
+	UpstreamInput
 	Body quartermaster.Server
 },
 ) (*serverOutput, error) {
@@ -104,7 +104,7 @@ func createdOrOK(created bool) int {
 	return http.StatusOK
 }
 
-func (s *Server) deleteServer(ctx context.Context, in *ServerInput) (*struct{}, error) {
+func (s *Server) deleteServer(ctx context.Context, in *UpstreamInput) (*struct{}, error) {
 	_, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error { return d.DeleteServer(in.Server) })
 	return nil, err
 }

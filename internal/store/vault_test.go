@@ -373,18 +373,9 @@ func TestSecretsAtRest(t *testing.T) {
 		for _, query := range []string{
 			`SELECT settings FROM servers`, `SELECT value FROM secrets`, `SELECT check_value FROM vault`, `SELECT noun || key FROM changes`,
 		} {
-			rows, err := s.read.Query(query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for rows.Next() {
-				var text string
-				if err := rows.Scan(&text); err != nil || strings.Contains(text, plaintext) {
-					t.Errorf("%s: %s (%v)", query, text, err)
-				}
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-				t.Error(err)
+			texts, err := column(s, query)
+			if err != nil || strings.Contains(texts, plaintext) {
+				t.Errorf("%s: %s (%v)", query, texts, err)
 			}
 		}
 		for _, when := range []string{"open", "closed"} { // with and without a log of writes
@@ -404,6 +395,22 @@ func TestSecretsAtRest(t *testing.T) {
 			_ = s.Close()
 		}
 	})
+}
+
+func column(s *Store, query string) (texts string, err error) {
+	rows, err := s.read.Query(query)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return "", err
+		}
+		texts += text + "\n"
+	}
+	return texts, rows.Err()
 }
 
 func TestSealRoundTrip(t *testing.T) {
