@@ -108,9 +108,13 @@ func (a *Agent) normalize() {
 	if a.Discovery == "" {
 		a.Discovery = DiscoveryList
 	}
-	a.Tools, a.Allowed, a.Servers = fold(a.Tools), fold(a.Allowed), absent(fold(a.Servers))
-	a.Aliases = absentMap(a.Aliases)
+	a.Servers, a.Aliases = absent(a.Servers), absentMap(a.Aliases)
 	a.Warnings = nil
+}
+
+// fold drops repetitions: after faults, which tell the place in what was given.
+func (a *Agent) fold() {
+	a.Tools, a.Allowed, a.Servers = fold(a.Tools), fold(a.Allowed), fold(a.Servers)
 }
 
 func (a *Agent) faults() faults {
@@ -140,9 +144,7 @@ func (a *Agent) faults() faults {
 		}
 		checkText(&f, at, target, 255)
 	}
-	if a.Timeout < 0 {
-		f.add("timeout", "must not be negative")
-	}
+	checkDuration(&f, "timeout", a.Timeout)
 	checkRange(&f, "maxDepth", a.MaxDepth, 0, 100)
 	checkRange(&f, "maxSteps", a.MaxSteps, 0, 1_000_000)
 	checkWord(&f, "visibility", a.Visibility, VisibilityExternal, VisibilityProject, VisibilityInternal)

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // BIND-6
@@ -48,9 +49,13 @@ func TestAgentFaults(t *testing.T) {
 		"negative":       {func(a *Agent) { a.MaxDepth, a.MaxSteps, a.Timeout = -1, -1, -1 }, []string{"timeout", "maxDepth", "maxSteps"}},
 		"words":          {func(a *Agent) { a.Visibility, a.Flow, a.Discovery = "x", "y", "z" }, []string{"visibility", "flow", "discovery"}},
 		"empty pattern":  {func(a *Agent) { a.Tools, a.Allowed = []string{""}, []string{"", "a"} }, []string{"tools[0]", "allowed[0]"}},
-		"odd pattern":    {func(a *Agent) { a.Tools = []string{"[", "@x/*", "*"} }, nil}, // AGT-2: a warning, elsewhere
-		"memory":         {func(a *Agent) { a.Memory = json.RawMessage(`[]`) }, []string{"memory"}},
-		"text":           {func(a *Agent) { a.Name, a.Instruction = "\x00", "\xff" }, []string{"name", "instruction"}},
+		"after repeated": {func(a *Agent) {
+			a.Tools, a.Allowed, a.Servers = []string{"a", "a", ""}, []string{"b", "b", ""}, []string{"c", "c", ""}
+		}, []string{"tools[2]", "allowed[2]", "servers[2]"}},
+		"timeout":     {func(a *Agent) { a.Timeout = Duration(8785 * time.Hour) }, []string{"timeout"}},
+		"odd pattern": {func(a *Agent) { a.Tools = []string{"[", "@x/*", "*"} }, nil}, // AGT-2: a warning, elsewhere
+		"memory":      {func(a *Agent) { a.Memory = json.RawMessage(`[]`) }, []string{"memory"}},
+		"text":        {func(a *Agent) { a.Name, a.Instruction = "\x00", "\xff" }, []string{"name", "instruction"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := Agent{ID: "a", MaxDepth: DefaultMaxDepth}

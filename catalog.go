@@ -73,12 +73,7 @@ func (c *Catalog) Agents() []*Agent { return c.agents }
 func (c *Catalog) AllBindings() []*Bindings { return c.bindings }
 
 // Tool finds a tool by id, name or @server/tool; nil if there is none.
-func (c *Catalog) Tool(ref string) *Tool {
-	if t := c.ToolByID(ref); t != nil {
-		return t
-	}
-	return c.ToolByName(ref)
-}
+func (c *Catalog) Tool(ref string) *Tool { return referTo(ref, c.ToolByID, c.toolNamed) }
 
 // Position finds where in Tools the tool with this very name stands.
 func (c *Catalog) Position(name string) (int, bool) {
@@ -91,21 +86,9 @@ func (c *Catalog) Position(name string) (int, bool) {
 func (c *Catalog) ToolByID(id string) *Tool { return find(c.toolsID, id, toolID) }
 
 // ToolByName finds a tool by its name or as @server/tool; nil if there is none.
-func (c *Catalog) ToolByName(name string) *Tool {
-	server, tool, ok := splitServerRef(name)
-	if !ok {
-		return find(c.tools, name, toolName)
-	}
-	if t := find(c.tools, server+"__"+tool, toolName); t != nil && t.Server == server {
-		return t
-	}
-	// A tool has one such name only: if its own starts with its server's, the
-	// rest of it.
-	if t := find(c.tools, tool, toolName); t != nil && t.Server == server && !strings.HasPrefix(tool, server+"__") {
-		return t
-	}
-	return nil
-}
+func (c *Catalog) ToolByName(name string) *Tool { return referToName(name, c.toolNamed) }
+
+func (c *Catalog) toolNamed(name string) *Tool { return find(c.tools, name, toolName) }
 
 // Server finds a server by name; nil if there is none.
 func (c *Catalog) Server(name string) *Server { return find(c.servers, name, serverName) }
@@ -119,6 +102,16 @@ func (c *Catalog) Bindings(agent string) *Bindings {
 		return b
 	}
 	return &Bindings{Agent: agent}
+}
+
+// ServerEnabled reports whether nothing but the tool itself can be switched off:
+// it has no server, or an enabled one.
+func (c *Catalog) ServerEnabled(t *Tool) bool {
+	if t.Server == "" {
+		return true
+	}
+	s := c.Server(t.Server)
+	return s == nil || s.Enabled
 }
 
 // GroupsOf returns the groups of a tool: its own, else its server's, else

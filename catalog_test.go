@@ -1,6 +1,7 @@
 package quartermaster
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func TestToolReferences(t *testing.T) {
 	})
 	for ref, want := range map[string]string{
 		"files__read": "files__read", "@files/read": "files__read", "@bare/list": "list", "list": "list",
-		"files__fake": "files__fake", own.ID: "files__fake",
+		"files__fake": "files__fake", own.ID: "files__fake", strings.ToUpper(own.ID): "files__fake",
 		"@files/fake": "", // it only looks as if it were of that server
 		"@files/list": "", "@bare/files__read": "", "@nowhere/read": "", "@files": "", "@": "", "@/": "", "": "", "Files__read": "",
 	} {
@@ -136,6 +137,55 @@ func TestToolReferences(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is %q, want %q", ref, got, want)
 		}
+	}
+}
+
+// CAT-2: a reference means one tool: no name is another tool's id, and no two
+// tools of a server have one @server/tool.
+func TestToolReferencesAreUnique(t *testing.T) {
+	d := NewCatalog(Project{ID: "p"}).Draft(time.Now())
+	mustPutServer(t, d, Server{Name: "files", Prefix: true})
+	mustPutServer(t, d, Server{Name: "bare"})
+	echo := mustCreate(t, d, Tool{Name: "echo"})
+	mustCreate(t, d, Tool{Name: "files__read", Server: "files"})
+	mustCreate(t, d, Tool{Name: "list", Server: "bare"})
+	mustCreate(t, d, Tool{Name: "other", Server: "bare"})
+	for _, tt := range []struct {
+		tool Tool
+		want string
+	}{
+		{Tool{Name: echo.ID}, "is the id of another tool"},
+		{Tool{Name: echo.ID, ID: echo.ID}, "is the id of another tool"},
+		{Tool{Name: strings.ToUpper(echo.ID)}, "is the id of another tool"},
+		{Tool{Name: "read", Server: "files"}, "@files/read already means files__read"},
+		{Tool{Name: "bare__list", Server: "bare"}, "@bare/list already means list"},
+		{Tool{Name: "read", Server: "bare"}, ""},
+		{Tool{Name: "bare__files__read", Server: "bare"}, ""},
+		{Tool{Name: "files__list"}, ""},
+		{Tool{Name: "files__files__read", Server: "files"}, ""},
+	} {
+		for what, try := range map[string]func(*Draft) error{
+			"create": func(d *Draft) error { _, err := d.CreateTool(tt.tool); return err },
+			"update": func(d *Draft) error {
+				_, err := d.UpdateTool("other", func(t *Tool) error { *t = tt.tool; return nil })
+				return err
+			},
+		} {
+			err := try(d.Catalog().Draft(time.Now()))
+			e, ok := errors.AsType[*Error](err)
+			if tt.want == "" && err != nil || tt.want != "" && (!ok || len(e.Faults) != 1 || e.Faults[0] != Fault{"name", tt.want}) {
+				t.Errorf("%s %s of %q: %v, want %q", what, tt.tool.Name, tt.tool.Server, err, tt.want)
+			}
+		}
+	}
+	// Its own id, and its own reference, mean itself.
+	for _, name := range []string{echo.ID, "echo"} {
+		if _, err := d.UpdateTool(echo.ID, func(t *Tool) error { t.Name = name; return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := d.UpdateTool("list", func(t *Tool) error { t.Name = "bare__list"; return nil }); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -31,8 +31,9 @@ type DocumentProject struct {
 }
 
 // Apply puts everything in doc into the draft. With prune it also removes what
-// doc does not hold: tools that people have made, servers, definitions and
-// bindings. All faults of doc are in the one error.
+// doc does not hold: tools that people have made, what they have changed in
+// those that are built in, servers, definitions, bindings and users. All faults
+// of doc are in the one error.
 func (d *Draft) Apply(doc Document, prune bool) error {
 	var f faults
 	if doc.Version != DocumentVersion {
@@ -49,15 +50,26 @@ func (d *Draft) Apply(doc Document, prune bool) error {
 			f.collect(at, err)
 		}
 	}
+	// Whether names can be told from each other is asked when all are there and
+	// what is pruned is gone: in between, one may be in the way of the next.
+	var moved []string
+	later := func(_ *faults, t *Tool) { moved = append(moved, t.Name) }
 	for _, name := range sortedKeys(doc.Tools) {
 		t := doc.Tools[name]
 		at := "tools." + name
 		if keyed(&f, at+".name", &t.Name, name) {
-			f.collect(at, d.applyTool(t))
+			f.collect(at, d.applyTool(t, later))
 		}
 	}
 	if prune {
 		d.pruneTools(&f, doc) // before bindings, which must not name what goes
+	}
+	for _, name := range moved {
+		if t := d.toolByName(name); t != nil {
+			var own faults
+			d.checkReferences(&own, t)
+			f.collect("tools."+name, own.err("tool %q is not valid", name))
+		}
 	}
 	for _, id := range sortedKeys(doc.Agents) {
 		a := doc.Agents[id]
@@ -120,26 +132,26 @@ func (d *Draft) applyProject(f *faults, p *DocumentProject) {
 	f.collect("project", d.SetProject(next))
 }
 
-func (d *Draft) applyTool(t Tool) error {
+func (d *Draft) applyTool(t Tool, check func(*faults, *Tool)) error {
 	old := d.toolByName(t.Name)
 	if old == nil {
-		_, err := d.CreateTool(t)
+		_, err := d.createTool(t, check)
 		return err
 	}
-	_, err := d.UpdateTool(old.ID, func(next *Tool) error {
+	_, err := d.updateTool(old.ID, func(next *Tool) error {
 		if old.Origin == OriginManual {
 			*next = t
 			return nil
 		}
 		next.inherit(&t)
 		return nil
-	})
+	}, check)
 	return err
 }
 
 // inherit takes from an entry what a person may change in a row that no person
 // made. A fixed field that the entry does give must agree, which UpdateTool
-// checks; absent it says nothing.
+// checks; absent it says nothing. Any other field that is absent is set back.
 func (t *Tool) inherit(entry *Tool) {
 	was := *t
 	*t = *entry
@@ -156,11 +168,10 @@ func (t *Tool) inherit(entry *Tool) {
 	keep(&t.Description, was.Description)
 	keep((*string)(&t.Provider), string(was.Provider))
 	keep(&t.Server, was.Server)
-	keep(&t.Category, was.Category)
 	keepJSON(&t.InputSchema, was.InputSchema)
 	keepJSON(&t.OutputSchema, was.OutputSchema)
 	keepJSON(&t.Annotations, was.Annotations)
-	keepJSON(&t.Config, was.Config)
+	keepJSON(&t.Config, defaultTool(&was).Config)
 }
 
 func (d *Draft) applyBindings(f *faults, agent string, refs []string) {
@@ -173,7 +184,9 @@ func (d *Draft) applyBindings(f *faults, agent string, refs []string) {
 	seen := make(map[string]bool, len(refs))
 	known := true
 	for i, ref := range refs {
-		t := d.toolByName(ref) // first: a name may look like the id of another tool
+		// Here, and only here, the name goes before the id: an export writes
+		// names, and the ids of this project are not those it was written in.
+		t := d.toolByName(ref)
 		if t == nil {
 			t = d.Tool(ref)
 		}
@@ -192,7 +205,8 @@ func (d *Draft) applyBindings(f *faults, agent string, refs []string) {
 	}
 }
 
-// pruneTools removes the servers and tools that doc does not hold.
+// pruneTools removes the servers and tools that doc does not hold, and sets the
+// built-in ones back that it does not mention.
 func (d *Draft) pruneTools(f *faults, doc Document) {
 	for _, name := range sortedKeys(doc.Tools) {
 		server := doc.Tools[name].Server
@@ -207,11 +221,18 @@ func (d *Draft) pruneTools(f *faults, doc Document) {
 	}
 	for _, t := range d.base.tools {
 		now := d.toolByID(t.ID)
-		if now == nil || now.Origin != OriginManual {
+		if now == nil {
 			continue
 		}
-		if _, ok := doc.Tools[now.Name]; !ok {
+		if _, ok := doc.Tools[now.Name]; ok {
+			continue
+		}
+		switch now.Origin {
+		case OriginManual:
 			d.removeTool(now)
+		case OriginBuiltin:
+			f.collect("tools."+now.Name, d.applyTool(Tool{Name: now.Name, Enabled: true}, d.checkReferences))
+		case OriginDiscovered: // goes with its server only
 		}
 	}
 }
@@ -297,14 +318,17 @@ func defaultAgent() Agent {
 
 // defaultTool is what an entry without any field would mean for t.
 func defaultTool(t *Tool) Tool {
+	d := Tool{Enabled: true}
 	if t.Origin == OriginBuiltin {
-		for _, b := range Builtins() {
-			if b.Name == t.Name {
-				return b
-			}
+		// Its row says what it is: it may be one of another version of the program.
+		name, _ := t.Builtin()
+		config, _ := json.Marshal(map[string]string{"builtin": name}) // strings always marshal
+		d = Tool{
+			Name: t.Name, Description: t.Description, Category: builtinCategory, Provider: t.Provider,
+			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
+			Config: config, Enabled: true, Origin: OriginBuiltin,
 		}
 	}
-	d := Tool{Enabled: true}
 	d.normalize()
 	return d
 }
@@ -386,9 +410,13 @@ func difference[T any](was, is *T) Difference {
 	return diff
 }
 
-// orAbsent is nil for what a person would call absent. A false is a value.
+// orAbsent is nil for what a person would call absent. A false and a number are
+// values, also if it is 0; and so is an empty list, which is kept only where it
+// means something else than none.
 func orAbsent(v any) any {
-	if r := reflect.ValueOf(v); r.IsValid() && r.IsZero() && r.Kind() != reflect.Bool {
+	r := reflect.ValueOf(v)
+	_, isDuration := v.(Duration)
+	if !r.IsValid() || r.IsZero() && (isDuration || !r.CanInt() && r.Kind() != reflect.Bool) {
 		return nil
 	}
 	return v

@@ -95,36 +95,56 @@ func TestApplyPrunes(t *testing.T) {
 		if err := d.Apply(written(t, c), true); err != nil {
 			t.Fatal(err)
 		}
-		// Built-in tools stay as they are where the file is silent.
-		drop := func(c *Catalog) map[string]any {
-			out := c.Export()
-			tools, _ := out["tools"].(map[string]any)
-			for _, b := range Builtins() {
-				delete(tools, b.Name)
-			}
-			if len(tools) == 0 {
-				delete(out, "tools")
-			}
-			return out
-		}
-		want, errWant := json.Marshal(drop(c))
-		got, errGot := json.Marshal(drop(d.Catalog()))
-		if errWant != nil || errGot != nil || canonical(t, string(got)) != canonical(t, string(want)) {
+		if want, got := plain(t, c), plain(t, d.Catalog()); got != want {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
 	})
 }
 
-func canonical(t fataler, text string) string {
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
+// CAT-5: pruning sets back what people have changed in a built-in tool, all of
+// it where the file is silent and the rest where it is not.
+func TestApplyPruneSetsBuiltinsBack(t *testing.T) {
+	d := empty().Draft(time.Now())
+	for _, name := range []string{"echo", "time_now"} {
+		if _, err := d.UpdateTool(name, func(t *Tool) error {
+			t.DisplayName, t.Category, t.Enabled, t.Groups, t.State, t.AvailableInStates, t.Timeout = "D", "mine", false, []string{"g"}, "s", []string{}, 5
+			t.Config = json.RawMessage(`{"builtin":"` + name + `","more":1}`)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = d.Catalog().Draft(time.Now())
+	if err := d.Apply(parsed(t, `{"quartermaster": "v1", "tools": {"echo": {"enabled": false}}}`), true); err != nil {
 		t.Fatal(err)
 	}
-	out, err := json.Marshal(v)
-	if err != nil {
+	want := `{"project":{"name":"p","plan":"free"},"quartermaster":"v1","tools":{"echo":{"enabled":false}}}`
+	if got := plain(t, d.Catalog()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// CAT-2, CAT-5: what counts is whether references are clear in the end, not on
+// the way there.
+func TestApplyMovesReferences(t *testing.T) {
+	const head = `{"quartermaster": "v1", "servers": {"s": {"transport": "stdio", "command": "x"}}, "tools": `
+	d := empty().Draft(time.Now())
+	if err := d.Apply(parsed(t, head+`{"t": {"server": "s"}, "s__t": {}}}`), false); err != nil {
 		t.Fatal(err)
 	}
-	return string(out)
+	c := d.Catalog()
+	for tools, want := range map[string]map[bool]bool{ // by prune: whether it is taken
+		`{"s__t": {"server": "s"}, "t": {}}`: {false: true, true: true},
+		`{"s__t": {"server": "s"}}`:          {false: false, true: true},
+	} {
+		for prune, taken := range want {
+			err := c.Draft(time.Now()).Apply(parsed(t, head+tools+`}`), prune)
+			e, ok := errors.AsType[*Error](err)
+			if taken && err != nil || !taken && (!ok || len(e.Faults) != 1 || e.Faults[0] != Fault{Location: "tools.s__t.name", Message: "@s/t already means t"}) {
+				t.Errorf("%s, prune %t: %v", tools, prune, err)
+			}
+		}
+	}
 }
 
 // CAT-5: all or nothing, and every fault is told with its place.
@@ -209,8 +229,49 @@ func TestApply(t *testing.T) {
 	if last := d.Catalog(); len(last.Tools()) != len(Builtins()) || len(last.Servers())+len(last.Agents())+len(last.AllBindings()) != 0 {
 		t.Errorf("left: %v", last.Export())
 	}
-	if n := len(d.Diff()); n != 4 { // bindings go with their tools
+	if n := len(d.Diff()); n != 5 { // echo is set back; bindings go with their tools
 		t.Errorf("difference %+v", d.Diff())
+	}
+}
+
+// CAT-5: a zero is a value, and so are a switch that is off and a list that is
+// empty where that differs from absent; what was never said is absent.
+func TestDiffTellsZeroFromAbsent(t *testing.T) {
+	d := empty().Draft(time.Now())
+	if err := d.Apply(parsed(t, `{"quartermaster": "v1",
+		"servers": {"s": {"transport": "stdio", "command": "x", "maxConcurrent": 4, "cwd": "/srv", "timeouts": {"startup": "1s"}, "healthCheck": {"kind": "ping"}}},
+		"tools": {"t": {"groups": ["g"], "timeout": "5s", "availableInStates": ["a"]}},
+		"agents": {"a": {"maxDepth": 3, "maxSteps": 7, "timeout": "1m", "fixed": true, "model": "m", "aliases": {"x": "t"}, "servers": ["s"]}}
+	}`), false); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Catalog()
+	d = c.Draft(time.Now())
+	if err := d.Apply(parsed(t, `{"quartermaster": "v1",
+		"servers": {"s": {"transport": "stdio", "command": "x"}},
+		"tools": {"t": {"groups": []}},
+		"agents": {"a": {"maxDepth": 0}}
+	}`), false); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]FieldChange{}
+	for _, diff := range d.Diff() {
+		for field, change := range diff.Fields {
+			got[diff.Name+"."+field] = change
+		}
+	}
+	for field, want := range map[string]any{
+		"a.maxDepth": 0, "a.maxSteps": 0, "a.fixed": false, "s.maxConcurrent": 0, "t.groups": []string{},
+		"a.timeout": nil, "a.model": nil, "a.aliases": nil, "a.servers": nil,
+		"s.cwd": nil, "s.timeouts": nil, "s.healthCheck": nil, "t.timeout": nil, "t.availableInStates": nil,
+	} {
+		if change, ok := got[field]; !ok || !reflect.DeepEqual(change.To, want) || change.From == nil {
+			t.Errorf("%s: %#v, want to %#v", field, change, want)
+		}
+	}
+	text, err := json.Marshal(got["a.maxDepth"])
+	if err != nil || string(text) != `{"from":3,"to":0}` {
+		t.Errorf("%s %v", text, err)
 	}
 }
 
@@ -232,11 +293,11 @@ func TestApplyPruneRefusesContradictions(t *testing.T) {
 	}
 }
 
-// CAT-5: bindings in a file are names, even where one looks like an id.
+// CAT-5: bindings in a file are names, even where one looks like the id that
+// another tool happens to have here.
 func TestApplyBindsNames(t *testing.T) {
 	d := empty().Draft(time.Now())
-	id := d.Tool("echo").ID
-	twin, err := d.CreateTool(Tool{Name: id, Enabled: true})
+	twin, err := d.CreateTool(Tool{Name: "twin", Enabled: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +305,9 @@ func TestApplyBindsNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := d.Catalog()
+	named := *c.ToolByID(twin.ID)
+	named.Name = c.ToolByName("echo").ID
+	c = c.With(c.Revision()+1, []Change{{Noun: NounTool, Key: named.ID, Tool: &named}})
 	d = c.Draft(time.Now())
 	if err := d.Apply(written(t, c), false); err != nil || len(d.Changes()) != 0 {
 		t.Errorf("%v, changes %+v", err, d.Diff())

@@ -106,26 +106,7 @@ func (d *Draft) Base() *Catalog { return d.base }
 func (d *Draft) Catalog() *Catalog { return d.base.With(d.base.Revision()+1, d.Changes()) }
 
 // Tool finds a tool in the draft by id, name or @server/tool.
-func (d *Draft) Tool(ref string) *Tool {
-	if t := d.toolByID(ref); t != nil {
-		return t
-	}
-	if t := d.toolByName(ref); t != nil {
-		return t
-	}
-	if server, tool, ok := splitServerRef(ref); ok {
-		names := []string{server + "__" + tool, tool}
-		if strings.HasPrefix(tool, server+"__") {
-			names = names[:1] // as in Catalog.ToolByName
-		}
-		for _, name := range names {
-			if t := d.toolByName(name); t != nil && t.Server == server {
-				return t
-			}
-		}
-	}
-	return nil
-}
+func (d *Draft) Tool(ref string) *Tool { return referTo(ref, d.toolByID, d.toolByName) }
 
 func (d *Draft) toolByID(id string) *Tool {
 	if t, ok := d.tools[id]; ok {
@@ -138,7 +119,7 @@ func (d *Draft) toolByName(name string) *Tool {
 	if t, ok := d.names[name]; ok {
 		return t
 	}
-	return find(d.base.tools, name, toolName)
+	return d.base.toolNamed(name)
 }
 
 // Server finds a server in the draft.
@@ -185,14 +166,19 @@ func (d *Draft) Project() Project {
 }
 
 // CreateTool adds a tool that a person has made.
-func (d *Draft) CreateTool(t Tool) (*Tool, error) {
-	t.Origin = OriginManual
+func (d *Draft) CreateTool(t Tool) (*Tool, error) { return d.createTool(t, d.checkReferences) }
+
+// createTool leaves it to check whether the name can be told from others.
+func (d *Draft) createTool(t Tool, check func(*faults, *Tool)) (*Tool, error) {
+	t.ID, t.Origin = "", OriginManual
 	t.normalize()
 	f := t.faults()
+	t.fold()
 	if Reserved(t.Name) {
 		f.add("name", "%s is reserved", t.Name)
 	}
 	d.checkServer(&f, &t)
+	check(&f, &t)
 	if err := f.err("tool %q is not valid", t.Name); err != nil {
 		return nil, err
 	}
@@ -219,9 +205,32 @@ func (d *Draft) checkServer(f *faults, t *Tool) {
 	}
 }
 
+// checkReferences refuses a name by which a tool would be taken for another, as
+// an id or as @server/tool (CAT-2). The same name is for others to refuse.
+func (d *Draft) checkReferences(f *faults, t *Tool) {
+	if other := d.toolByID(strings.ToLower(t.Name)); other != nil && other.ID != t.ID {
+		f.add("name", "is the id of another tool")
+	}
+	if t.Server == "" {
+		return
+	}
+	upstream := t.upstream()
+	for _, name := range []string{t.Server + "__" + upstream, upstream} {
+		other := d.toolByName(name)
+		if other != nil && other.ID != t.ID && name != t.Name && other.Server == t.Server && other.upstream() == upstream {
+			f.add("name", "@%s/%s already means %s", t.Server, upstream, name)
+		}
+	}
+}
+
 // UpdateTool gives edit a copy of a tool and keeps what edit made of it. An
 // edit that changes nothing leaves the version as it is.
 func (d *Draft) UpdateTool(ref string, edit func(*Tool) error) (*Tool, error) {
+	return d.updateTool(ref, edit, d.checkReferences)
+}
+
+// updateTool leaves it to check whether a new name can be told from others.
+func (d *Draft) updateTool(ref string, edit func(*Tool) error, check func(*faults, *Tool)) (*Tool, error) {
 	old := d.Tool(ref)
 	if old == nil {
 		return nil, toolMissing(ref)
@@ -236,6 +245,7 @@ func (d *Draft) UpdateTool(ref string, edit func(*Tool) error) (*Tool, error) {
 		t.Category = builtinCategory
 	}
 	f := t.faults()
+	t.fold()
 	t.respell(old)
 	if t.Origin != OriginManual {
 		f = append(f, t.fixedFields(old)...)
@@ -243,6 +253,9 @@ func (d *Draft) UpdateTool(ref string, edit func(*Tool) error) (*Tool, error) {
 		f.add("name", "%s is reserved", t.Name)
 	}
 	d.checkServer(&f, &t)
+	if t.Name != old.Name || t.Server != old.Server {
+		check(&f, &t)
+	}
 	if err := f.err("tool %q is not valid", old.Name); err != nil {
 		return nil, err
 	}
@@ -285,22 +298,17 @@ func toolMissing(ref string) error {
 	return Errorf(CodeToolNotFound, "there is no tool %q", ref)
 }
 
-// AddBuiltins gives the project the tools that every project has, and brings
-// what is fixed in them up to date.
-func (d *Draft) AddBuiltins() {
-	for _, b := range Builtins() {
-		old := d.toolByName(b.Name)
-		if old == nil {
+// AddBuiltins gives the project the tools that every project has from the start.
+func (d *Draft) AddBuiltins() { d.AddMissing(Builtins()) }
+
+// AddMissing adds those of builtins whose names the project lacks. It never
+// changes what is there: processes of different versions that share a database
+// would undo each other's changes for ever.
+func (d *Draft) AddMissing(builtins []Tool) {
+	for _, b := range builtins {
+		if d.toolByName(b.Name) == nil {
 			d.addTool(b)
-			continue
 		}
-		if old.Origin != OriginBuiltin || len(b.fixedFields(old)) == 0 {
-			continue
-		}
-		t := *old
-		t.Description, t.InputSchema, t.OutputSchema, t.Annotations = b.Description, b.InputSchema, b.OutputSchema, b.Annotations
-		t.Version, t.UpdatedAt = old.Version+1, d.now
-		d.putTool(&t)
 	}
 }
 
@@ -311,6 +319,7 @@ func (d *Draft) PutServer(s Server) (server *Server, created bool, err error) {
 	if err := s.faults().err("server %q is not valid", s.Name); err != nil {
 		return nil, false, err
 	}
+	s.fold()
 	if err := d.hideSecrets(&s); err != nil {
 		return nil, false, err
 	}
@@ -354,6 +363,7 @@ func (d *Draft) PutAgent(a Agent) (agent *Agent, created bool, err error) {
 	if err := a.faults().err("the definition of agent %q is not valid", a.ID); err != nil {
 		return nil, false, err
 	}
+	a.fold()
 	old := d.Agent(a.ID)
 	a.CreatedAt, a.UpdatedAt = d.now, d.now
 	if old != nil {

@@ -164,38 +164,22 @@ func TestSetProject(t *testing.T) {
 	}
 }
 
-// NAT-0: a later version of a built-in reaches projects that have an older one,
-// and leaves alone what people have set.
-func TestAddBuiltinsBringsUpToDate(t *testing.T) {
-	c := empty()
-	d := c.Draft(time.Now())
-	old, err := d.UpdateTool("echo", func(t *Tool) error {
-		t.Enabled, t.Category, t.Groups = false, "mine", []string{"g"}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+// NAT-0, SCALE-2: what a project has is left as it is: processes of two
+// versions would undo each other's changes.
+func TestAddMissing(t *testing.T) {
+	builtins := Builtins()
+	builtins[0].Description = "newer"
+	builtins = append(builtins, Tool{Name: "new", Provider: ProviderNative, Enabled: true, Origin: OriginBuiltin})
+	d := empty().Draft(time.Now())
+	d.AddMissing(builtins)
+	if changes := d.Changes(); len(changes) != 1 || changes[0].Tool.Name != "new" || changes[0].Tool.Version != 1 {
+		t.Errorf("changes %+v, want the new one only", changes)
 	}
-	stale := *old
-	stale.Description, stale.InputSchema = "older", json.RawMessage(`{"type":"object","title":"older"}`)
-	c = c.With(2, []Change{{Noun: NounTool, Key: stale.ID, Tool: &stale}})
-	d = c.Draft(time.Now())
+	d = d.Catalog().Draft(time.Now())
 	d.AddBuiltins()
-	want := *old
-	want.Version++
-	if got := *d.Tool("echo"); !reflect.DeepEqual(withoutTimes(got), withoutTimes(want)) {
-		t.Errorf("got %+v, want %+v", got, want)
+	if n := len(d.Changes()); n != 0 {
+		t.Errorf("%d changes by the older version", n)
 	}
-	again := d.Catalog().Draft(time.Now())
-	again.AddBuiltins()
-	if n := len(again.Changes()); n != 0 {
-		t.Errorf("%d changes the second time", n)
-	}
-}
-
-func withoutTimes(t Tool) Tool {
-	t.CreatedAt, t.UpdatedAt = time.Time{}, time.Time{}
-	return t
 }
 
 // CAT-3: a built-in is never without a category: absent means its own.

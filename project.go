@@ -27,7 +27,7 @@ func (p *Project) normalize() {
 func (p *Project) Validate() error {
 	p.normalize()
 	var f faults
-	if !validProjectID(p.ID) {
+	if !ValidProjectID(p.ID) {
 		f.add("id", "must be 1 to 40 of a-z, 0-9 and -")
 	}
 	checkText(&f, "name", p.Name, 255)
@@ -37,7 +37,8 @@ func (p *Project) Validate() error {
 	return f.err("project %q is not valid", p.ID)
 }
 
-func validProjectID(id string) bool {
+// ValidProjectID reports whether id could be a project's.
+func ValidProjectID(id string) bool {
 	return within(id, 40, func(c byte) bool {
 		return 'a' <= c && c <= 'z' || isDigit(c) || c == '-'
 	})

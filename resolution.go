@@ -43,6 +43,10 @@ type Resolution struct {
 	// Refusals yields every other tool of the project with the first gate that
 	// refused it. Asked for one tool: that one, if it exists and was refused.
 	Refusals iter.Seq2[*Tool, Refusal]
+	// Filtered gives at most so many of the tools that passed every gate before
+	// this one and were refused by it, by name, and how many there are in all.
+	// Only a list knows; it costs as much as the agent reaches.
+	Filtered func(gate Gate, most int) (tools []*Tool, total int)
 	// Explanations are there if the question asked for them, by name.
 	Explanations []Explanation
 	// Groups are those that counted: the requested ones, or the implied default.
@@ -64,6 +68,10 @@ type Refusal struct {
 // it hear that it may not use it so. given says that its session was given the
 // tool before.
 func Admit(ctx context.Context, r Resolver, caller Caller, call Call, given bool) (*Tool, *Resolution, error) {
+	notFound := Errorf(CodeToolNotFound, "tool not found: %s", call.Tool)
+	if call.Tool == "" {
+		return nil, &Resolution{}, notFound // no name would ask for the list
+	}
 	arguments := call.Arguments
 	if arguments == nil {
 		arguments = json.RawMessage(`{}`) // a call without any is a call all the same
@@ -75,7 +83,6 @@ func Admit(ctx context.Context, r Resolver, caller Caller, call Call, given bool
 	if len(res.Tools) > 0 {
 		return res.Tools[0], res, nil
 	}
-	notFound := Errorf(CodeToolNotFound, "tool not found: %s", call.Tool)
 	if !res.refusedBy(GatePermission, GatePolicy) {
 		return nil, res, notFound
 	}

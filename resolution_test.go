@@ -65,3 +65,11 @@ func TestAdmit(t *testing.T) {
 		})
 	}
 }
+
+// GATE-8: no name is no tool's name, and never the first of a list.
+func TestAdmitNoName(t *testing.T) {
+	tool, _, err := Admit(t.Context(), answers{}, Caller{}, Call{}, true)
+	if tool != nil || CodeOf(err) != CodeToolNotFound {
+		t.Errorf("%v, %v", tool, err)
+	}
+}

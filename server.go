@@ -128,7 +128,6 @@ func (s *Server) normalize() {
 	if s.Scope == "" {
 		s.Scope = ScopeProject
 	}
-	s.Groups = fold(s.Groups)
 	s.Status, s.Warnings = nil, nil
 	s.Args, s.Env, s.Headers = absent(s.Args), absentMap(s.Env), absentMap(s.Headers)
 	if s.HealthCheck != nil {
@@ -137,6 +136,9 @@ func (s *Server) normalize() {
 		s.HealthCheck = &check
 	}
 }
+
+// fold drops repetitions: after faults, which tell the place in what was given.
+func (s *Server) fold() { s.Groups = fold(s.Groups) }
 
 func (s *Server) faults() faults {
 	var f faults
@@ -149,12 +151,8 @@ func (s *Server) faults() faults {
 	if s.Scope != ScopeProject && s.Scope != ScopeAgent {
 		f.add("scope", "must be project or agent")
 	}
-	if s.Timeouts.Startup < 0 {
-		f.add("timeouts.startup", "must not be negative")
-	}
-	if s.Timeouts.Request < 0 {
-		f.add("timeouts.request", "must not be negative")
-	}
+	checkDuration(&f, "timeouts.startup", s.Timeouts.Startup)
+	checkDuration(&f, "timeouts.request", s.Timeouts.Request)
 	if s.MaxConcurrent < 0 {
 		f.add("maxConcurrent", "must not be negative")
 	}
@@ -246,6 +244,8 @@ func (h *HealthCheck) faults(f *faults) {
 	}
 	if h.Interval != 0 && h.Interval < Duration(time.Second) {
 		f.add("healthCheck.interval", "must be at least 1s")
+	} else {
+		checkDuration(f, "healthCheck.interval", h.Interval)
 	}
 }
 

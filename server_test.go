@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // CAT-2
@@ -62,11 +63,16 @@ func TestServerFaults(t *testing.T) {
 		"variable is no UTF-8": {and(stdio, func(s *Server) { s.Env = map[string]string{"\xff": "c"} }), []string{"env"}},
 		"NUL in an argument":   {and(stdio, func(s *Server) { s.Args = []string{"a", "\x00"} }), []string{"args[1]"}},
 		"negative":             {and(stdio, func(s *Server) { s.Timeouts, s.MaxConcurrent = Timeouts{-1, -1}, -1 }), []string{"maxConcurrent", "timeouts.request", "timeouts.startup"}},
-		"scope":                {and(stdio, func(s *Server) { s.Scope = "world" }), []string{"scope"}},
-		"health":               {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: "x", Interval: 1} }), []string{"healthCheck.interval", "healthCheck.kind"}},
-		"health path":          {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthHTTP, Path: "x"} }), []string{"healthCheck.path"}},
-		"health command":       {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthCommand} }), []string{"healthCheck.command"}},
-		"health is no UTF-8":   {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthCommand, Command: []string{"\xff"}} }), []string{"healthCheck.command[0]"}},
+		"too long": {and(stdio, func(s *Server) {
+			const long = Duration(8785 * time.Hour)
+			s.Timeouts, s.HealthCheck = Timeouts{long, long}, &HealthCheck{Kind: HealthPing, Interval: long}
+		}), []string{"healthCheck.interval", "timeouts.request", "timeouts.startup"}},
+		"after repeated":     {and(stdio, func(s *Server) { s.Groups = []string{"a", "a", ""} }), []string{"groups[2]"}},
+		"scope":              {and(stdio, func(s *Server) { s.Scope = "world" }), []string{"scope"}},
+		"health":             {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: "x", Interval: 1} }), []string{"healthCheck.interval", "healthCheck.kind"}},
+		"health path":        {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthHTTP, Path: "x"} }), []string{"healthCheck.path"}},
+		"health command":     {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthCommand} }), []string{"healthCheck.command"}},
+		"health is no UTF-8": {and(stdio, func(s *Server) { s.HealthCheck = &HealthCheck{Kind: HealthCommand, Command: []string{"\xff"}} }), []string{"healthCheck.command[0]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Server

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,17 +21,38 @@ type Duration time.Duration
 // MarshalText writes d as Go does, which ParseDuration reads back.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads a duration such as "30s".
+// UnmarshalText reads a duration such as "30s". One that is too long to be kept
+// becomes the longest: whoever checks it can name its field, as a decoder cannot.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
-	if err != nil {
+	switch {
+	case err == nil:
+		*d = Duration(v)
+	case !durationForm.Match(text):
 		return fmt.Errorf("%q is not a duration such as 30s or 1m30s", text)
+	case text[0] == '-':
+		*d = math.MinInt64
+	default:
+		*d = math.MaxInt64
 	}
-	*d = Duration(v)
 	return nil
 }
 
+// durationForm is what ParseDuration reads, but for the limits of an int64.
+var durationForm = regexp.MustCompile(`^[-+]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
 func (d Duration) String() string { return time.Duration(d).String() }
+
+const maxHours = 24 * 366
+
+func checkDuration(f *faults, location string, d Duration) {
+	switch {
+	case d < 0:
+		f.add(location, "must not be negative")
+	case d > Duration(maxHours*time.Hour):
+		f.add(location, "must be at most %dh", maxHours)
+	}
+}
 
 // NewID makes a UUID of version 7: unique everywhere, and ordered by time so
 // that rows made together lie together in an index.
@@ -131,6 +153,21 @@ func checkObject(f *faults, location string, raw *json.RawMessage) {
 		return
 	}
 	*raw = compact.Bytes()
+}
+
+// member decodes the member of a JSON object that has this very key, where
+// encoding/json would take one in another letter case for it. v stays as it is
+// where there is none.
+func member(object json.RawMessage, key string, v any) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		return err
+	}
+	raw, ok := members[key]
+	if !ok {
+		return nil
+	}
+	return json.Unmarshal(raw, v)
 }
 
 // respell replaces raw by old where both are the same JSON but for the order of

@@ -141,6 +141,10 @@ func (t *Tool) normalize() {
 		t.InputSchema = json.RawMessage(`{"type":"object"}`)
 	}
 	t.Target, t.Available, t.UnavailableReason, t.BoundAt = "", false, "", time.Time{}
+}
+
+// fold drops repetitions: after faults, which tell the place in what was given.
+func (t *Tool) fold() {
 	t.Groups = fold(t.Groups)
 	t.AvailableInStates = fold(t.AvailableInStates)
 }
@@ -183,9 +187,7 @@ func (t *Tool) faults() faults {
 	default:
 		f.add("provider", "must be one of native, mcp, http")
 	}
-	if t.Timeout < 0 {
-		f.add("timeout", "must not be negative")
-	}
+	checkDuration(&f, "timeout", t.Timeout)
 	checkObject(&f, "inputSchema", &t.InputSchema)
 	checkObject(&f, "outputSchema", &t.OutputSchema)
 	checkObject(&f, "annotations", &t.Annotations)
@@ -202,14 +204,11 @@ func (t *Tool) faults() faults {
 // checkArgumentsType refuses a schema that no arguments could satisfy: they
 // are always an object.
 func checkArgumentsType(f *faults, schema json.RawMessage) {
-	var s struct {
-		Type any `json:"type"`
-	}
-	if json.Unmarshal(schema, &s) != nil {
+	var v any
+	if member(schema, "type", &v) != nil {
 		return // reported already
 	}
-	switch v := s.Type.(type) {
-	case nil:
+	switch v := v.(type) {
 	case string:
 		if v != "object" {
 			f.add("inputSchema.type", "must be \"object\": arguments are always an object")
@@ -227,11 +226,9 @@ func (t *Tool) Builtin() (string, error) {
 	if len(t.Config) == 0 {
 		return "", nil
 	}
-	var config struct {
-		Builtin string `json:"builtin"`
-	}
-	err := json.Unmarshal(t.Config, &config)
-	return config.Builtin, err
+	var name string
+	err := member(t.Config, "builtin", &name)
+	return name, err
 }
 
 // clone shares nothing with t that can be changed in place.
@@ -286,6 +283,19 @@ func (t *Tool) fixedFields(o *Tool) faults {
 	return f
 }
 
+// Describe gives a built-in tool the texts that builtins have for it: those of
+// the program that runs it, whichever version has written its row.
+func (t *Tool) Describe(builtins []Tool) {
+	if t.Origin != OriginBuiltin {
+		return
+	}
+	for _, b := range builtins {
+		if b.Name == t.Name {
+			t.Description, t.InputSchema, t.OutputSchema, t.Annotations = b.Description, b.InputSchema, b.OutputSchema, b.Annotations
+		}
+	}
+}
+
 const builtinCategory = "built-in"
 
 // Builtins are the tools that every project has from the start (NAT-0, GATE-3).
@@ -312,6 +322,35 @@ func Builtins() []Tool {
 			`{"type":"object","additionalProperties":false}`, harmless),
 	}
 }
+
+// referTo finds a tool by its id, in either letter case as UUIDs are, else by
+// its name, else as @server/tool. No tool bears the id of another as its name,
+// so that whoever gives a name means the name.
+func referTo(ref string, byID, byName func(string) *Tool) *Tool {
+	if t := byID(strings.ToLower(ref)); t != nil {
+		return t
+	}
+	return referToName(ref, byName)
+}
+
+// referToName is referTo without ids.
+func referToName(ref string, byName func(string) *Tool) *Tool {
+	server, upstream, ok := splitServerRef(ref)
+	if !ok {
+		return byName(ref)
+	}
+	for _, name := range []string{server + "__" + upstream, upstream} {
+		// A tool has one such reference only: if its name starts with its
+		// server's, the rest of it.
+		if t := byName(name); t != nil && t.Server == server && t.upstream() == upstream {
+			return t
+		}
+	}
+	return nil
+}
+
+// upstream is what follows @server/ in the tool's reference.
+func (t *Tool) upstream() string { return strings.TrimPrefix(t.Name, t.Server+"__") }
 
 // splitServerRef splits "@server/tool".
 func splitServerRef(ref string) (server, tool string, ok bool) {

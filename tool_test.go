@@ -130,25 +130,32 @@ func TestToolFaults(t *testing.T) {
 		edit func(*Tool)
 		want []string
 	}{
-		"none":                {func(*Tool) {}, nil},
-		"255 characters":      {func(t *Tool) { t.DisplayName, t.Category, t.State = long[2:], long[2:], long[2:] }, nil},
-		"256 characters":      {func(t *Tool) { t.DisplayName, t.Category, t.State = long, long, long }, []string{"displayName", "category", "state"}},
-		"NUL":                 {func(t *Tool) { t.Description = "a\x00" }, []string{"description"}},
-		"no UTF-8":            {func(t *Tool) { t.Description = "\xff" }, []string{"description"}},
-		"empty group":         {func(t *Tool) { t.Groups = []string{"a", ""} }, []string{"groups[1]"}},
+		"none":           {func(*Tool) {}, nil},
+		"255 characters": {func(t *Tool) { t.DisplayName, t.Category, t.State = long[2:], long[2:], long[2:] }, nil},
+		"256 characters": {func(t *Tool) { t.DisplayName, t.Category, t.State = long, long, long }, []string{"displayName", "category", "state"}},
+		"NUL":            {func(t *Tool) { t.Description = "a\x00" }, []string{"description"}},
+		"no UTF-8":       {func(t *Tool) { t.Description = "\xff" }, []string{"description"}},
+		"empty group":    {func(t *Tool) { t.Groups = []string{"a", ""} }, []string{"groups[1]"}},
+		"empty after repeated": {func(t *Tool) {
+			t.Groups, t.AvailableInStates = []string{"a", "a", ""}, []string{"a", "a", "b", "\x00"}
+		}, []string{"groups[2]", "availableInStates[3]"}},
 		"empty state":         {func(t *Tool) { t.AvailableInStates = []string{""} }, []string{"availableInStates[0]"}},
 		"unknown provider":    {func(t *Tool) { t.Provider = "ftp" }, []string{"provider"}},
 		"mcp without server":  {func(t *Tool) { t.Provider = ProviderMCP }, []string{"server"}},
 		"native with server":  {func(t *Tool) { t.Provider, t.Server = ProviderNative, "s" }, []string{"server"}},
 		"negative timeout":    {func(t *Tool) { t.Timeout = -1 }, []string{"timeout"}},
+		"longest timeout":     {func(t *Tool) { t.Timeout = Duration(8784 * time.Hour) }, nil},
+		"too long a timeout":  {func(t *Tool) { t.Timeout = Duration(8784*time.Hour) + 1 }, []string{"timeout"}},
 		"schema of a string":  {func(t *Tool) { t.InputSchema = json.RawMessage(`{"type":"string"}`) }, []string{"inputSchema.type"}},
 		"schema of a list":    {func(t *Tool) { t.InputSchema = json.RawMessage(`{"type":["string","null"]}`) }, []string{"inputSchema.type"}},
 		"schema of either":    {func(t *Tool) { t.InputSchema = json.RawMessage(`{"type":["null","object"]}`) }, nil},
 		"schema without type": {func(t *Tool) { t.InputSchema = json.RawMessage(`{"properties":{}}`) }, nil},
+		"schema with a Type":  {func(t *Tool) { t.InputSchema = json.RawMessage(`{"type":"object","Type":"string"}`) }, nil}, // a keyword of nobody
 		"schema is no object": {func(t *Tool) { t.InputSchema = json.RawMessage(`true`) }, []string{"inputSchema"}},
 		"objects": {func(t *Tool) {
 			t.OutputSchema, t.Annotations, t.Config = json.RawMessage(`1`), json.RawMessage(`[]`), json.RawMessage(`x`)
 		}, []string{"outputSchema", "annotations", "config", "config.builtin"}},
+		"Builtin is no string": {func(t *Tool) { t.Config = json.RawMessage(`{"BUILTIN":1}`) }, nil},
 		"builtin is no string": {func(t *Tool) { t.Config = json.RawMessage(`{"builtin":1}`) }, []string{"config.builtin"}},
 		"all at once":          {func(t *Tool) { t.Name, t.State, t.Timeout = "", "\x00", -1 }, []string{"name", "state", "timeout"}},
 	} {
@@ -183,6 +190,42 @@ func TestBuiltinsAreValid(t *testing.T) {
 			if name, err := b.Builtin(); err != nil || name != b.Name {
 				t.Errorf("builtin %q (%v)", name, err)
 			}
+			if d := defaultTool(&b); !reflect.DeepEqual(d, b) { // else an export would not be empty
+				t.Errorf("set back it is %+v, want %+v", d, b)
+			}
 		})
+	}
+}
+
+// NAT-0: keys are told apart by their letter case, as everywhere in JSON.
+func TestBuiltinIsThisVeryKey(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"builtin":"echo"}`: "echo", `{"builtin":"echo","Builtin":"other"}`: "echo", `{"BUILTIN":"other","builtin":"echo"}`: "echo",
+		`{"Builtin":"echo"}`: "", `{"builtin":null}`: "", `{}`: "", "": "",
+	} {
+		tool := Tool{Config: json.RawMessage(config)}
+		if got, err := tool.Builtin(); err != nil || got != want {
+			t.Errorf("%s: %q (%v), want %q", config, got, err, want)
+		}
+	}
+}
+
+// NAT-0: the texts of a built-in are those of the program that runs it; what
+// people have set stays, and so does what this program does not know.
+func TestDescribe(t *testing.T) {
+	newer := Builtins()
+	newer[0].Description, newer[0].InputSchema = "newer", json.RawMessage(`{"type":"object","title":"newer"}`)
+	tool := Builtins()[0]
+	tool.Enabled, tool.Category, tool.Groups = false, "mine", []string{"g"}
+	want := tool
+	want.Description, want.InputSchema = newer[0].Description, newer[0].InputSchema
+	if tool.Describe(newer); !reflect.DeepEqual(tool, want) {
+		t.Errorf("described %+v, want %+v", tool, want)
+	}
+	for name, origin := range map[string]Origin{"unknown": OriginBuiltin, "echo": OriginManual} {
+		tool := Tool{Name: name, Origin: origin, Description: "own"}
+		if tool.Describe(newer); tool.Description != "own" {
+			t.Errorf("%s %s: %q", origin, name, tool.Description)
+		}
 	}
 }

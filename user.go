@@ -17,6 +17,9 @@ type User struct {
 func (u *User) faults() faults {
 	var f faults
 	checkUserID(&f, "id", u.ID)
+	if u.ID == LocalUser {
+		f.add("id", "%s is the operator of this machine and has every group", LocalUser)
+	}
 	if u.Groups == nil {
 		f.add("groups", "must be a list; [] grants none")
 	}
@@ -45,10 +48,10 @@ func checkUserID(f *faults, location, id string) {
 
 // PutUser adds a user or replaces the groups that they were granted.
 func (d *Draft) PutUser(u User) (user *User, created bool, err error) {
-	u.Groups = fold(u.Groups)
 	if err := u.faults().err("user %q is not valid", u.ID); err != nil {
 		return nil, false, err
 	}
+	u.Groups = fold(u.Groups)
 	old := d.User(u.ID)
 	u.CreatedAt, u.UpdatedAt = d.now, d.now
 	if old != nil {

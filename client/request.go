@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"quartermaster"
 )
@@ -121,13 +122,16 @@ func (c *Client) read(ctx context.Context, r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// segment writes one part of a path. It refuses what no URL can carry there:
-// the empty word, and the two that mean a step in the path.
+// segment writes one part of a path. It refuses the empty word, which no URL
+// can carry there.
 func segment(field, word string) (string, error) {
-	if word == "" || word == "." || word == ".." {
+	switch word {
+	case "":
 		e := quartermaster.Errorf(quartermaster.CodeInvalidRequest, "no URL can name %q", word)
-		e.Faults = []quartermaster.Fault{{Location: field, Message: `must not be empty, "." or ".."`}}
+		e.Faults = []quartermaster.Fault{{Location: field, Message: "must not be empty"}}
 		return "", e
+	case ".", "..": // as they are they would mean a step in the path
+		return strings.ReplaceAll(word, ".", "%2E"), nil
 	}
 	return url.PathEscape(word), nil
 }

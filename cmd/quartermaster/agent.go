@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func agentsGet(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printFields(agent, agentFields(agent))
+			return a.printFields(agent, slices.Concat(agentFields(agent), warningFields(agent.Warnings)))
 		}),
 	}
 }
@@ -112,6 +113,7 @@ func agentsPut(a *app) *cobra.Command {
 			if err != nil {
 				return doc.located(err)
 			}
+			a.warn(agent.Warnings)
 			return a.done(agent, "saved agent %s", agent.ID)
 		}),
 	}

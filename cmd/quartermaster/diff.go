@@ -40,7 +40,7 @@ func differenceLines(d quartermaster.Difference) []string {
 	for _, field := range sorted(maps.Keys(d.Fields)) {
 		change := d.Fields[field]
 		lines = append(lines, fmt.Sprintf("~ %s: %s %s → %s", what, field,
-			brief(orFalse(change.From, change.To)), brief(orFalse(change.To, change.From))))
+			brief(change.From), brief(change.To)))
 	}
 	return lines
 }
@@ -69,14 +69,6 @@ func texts(v any) []string {
 		words[i] = fmt.Sprint(item)
 	}
 	return words
-}
-
-// orFalse fills in a switch that is off, which the server leaves out.
-func orFalse(v, other any) any {
-	if _, isSwitch := other.(bool); isSwitch && v == nil {
-		return false
-	}
-	return v
 }
 
 // brief writes a value in one short piece.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,12 +59,37 @@ func resolveCommand(a *app) *cobra.Command {
 		if a.flags.output != formatTable {
 			return a.print(resolved, nil)
 		}
-		return printList(a, resolved.Tools, "no tools; ask why with: quartermaster explain --agent "+s.Agent,
+		return printList(a, resolved.Tools, "no tools; ask why with: "+a.explaining(s),
 			[]string{"NAME", "TARGET", "DESCRIPTION"}, func(t quartermaster.Tool) []string {
 				return []string{t.Name, t.Target, firstLine(t.Description)}
 			})
 	})
 	return c
+}
+
+// explaining is the command that explains a situation, ready for a shell.
+func (a *app) explaining(s client.Situation) string {
+	words := []string{"quartermaster", "explain", "--agent", s.Agent}
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	add("--user", s.User)
+	for _, group := range s.Groups {
+		words = append(words, "--group", group)
+	}
+	if s.Groups != nil && len(s.Groups) == 0 {
+		words = append(words, "--no-groups")
+	}
+	add("--state", s.State)
+	if s.Depth != 0 {
+		add("--depth", strconv.Itoa(s.Depth))
+	}
+	if project := a.projectID(); a.flags.project != "" || project != quartermaster.DefaultProject {
+		add("--project", project)
+	}
+	return shellWords(words...)
 }
 
 // warn tells a person what has no effect.

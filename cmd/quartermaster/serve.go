@@ -65,7 +65,7 @@ func serveCommand(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := settle(c.LocalNonPersistentFlags(), o.config, a.getenv); err != nil {
-				return err
+				return &usageError{err: err}
 			}
 			return a.serve(c.Context(), o)
 		},
@@ -95,6 +95,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	defer func() { _ = listener.Close() }()
 	st, err := store.Open(ctx, store.Options{Data: o.data, Database: o.database, SecretKey: a.getenv(store.SecretKeyVariable), Log: log})
+	if errors.Is(err, store.ErrDatabaseURL) {
+		return &usageError{err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	go func() { stopped <- srv.Serve(listener) }()
 
 	url := "http://" + listener.Addr().String()
-	if err := a.ready(ctx, url, o); err != nil {
+	if err := a.ready(ctx, url, o, handler.SetReady); err != nil {
 		_ = srv.Close()
 		return err
 	}
@@ -159,13 +162,15 @@ func absent(on []quartermaster.Gate) []quartermaster.Gate {
 	return off
 }
 
-// ready does what must be done before the server counts as up.
-func (a *app) ready(ctx context.Context, url string, o serveOptions) error {
+// ready does what must be done before the server counts as up, and then tells:
+// the server first, because who has read the address may ask it at once.
+func (a *app) ready(ctx context.Context, url string, o serveOptions, tell func()) error {
 	if len(o.apply) > 0 {
 		if err := a.applyAtStart(ctx, url, o.apply); err != nil {
 			return err
 		}
 	}
+	tell()
 	if o.addressFile == "" {
 		return nil
 	}
@@ -182,18 +187,21 @@ func (a *app) ready(ctx context.Context, url string, o serveOptions) error {
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w", address, err)
+		return nil, usagef("--listen %s: must be HOST:PORT such as 127.0.0.1:7070", address)
+	}
+	if _, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err != nil {
+		return nil, usagef("--listen %s: %s is no port", address, port)
 	}
 	if host == "" {
 		host = "0.0.0.0"
 	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil || len(addrs) == 0 {
-		return nil, fmt.Errorf("--listen %s: %w", address, errors.Join(errors.New("the host has no address"), err))
+		return nil, usagef("--listen %s: %w", address, errors.Join(errors.New("the host has no address"), err))
 	}
 	for _, addr := range addrs {
 		if !addr.Unmap().IsLoopback() {
-			return nil, fmt.Errorf("refusing to listen on %s: it can be reached from outside this machine and there is no authentication; use 127.0.0.1 or localhost", address)
+			return nil, usagef("refusing to listen on %s: it can be reached from outside this machine and there is no authentication; use 127.0.0.1 or localhost", address)
 		}
 	}
 	// IPv4 first: it is what 127.0.0.1 in everyone's configuration means.
@@ -215,7 +223,7 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 func newLog(w io.Writer, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %s: use debug, info, warn or error", level)
+		return nil, usagef("--log-level %s: use debug, info, warn or error", level)
 	}
 	options := &slog.HandlerOptions{Level: l}
 	switch format {
@@ -224,5 +232,5 @@ func newLog(w io.Writer, level, format string) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
-	return nil, fmt.Errorf("--log-format %s: use text or json", format)
+	return nil, usagef("--log-format %s: use text or json", format)
 }

@@ -13,9 +13,12 @@ import (
 )
 
 func serversCommand(a *app) *cobra.Command {
-	c := nounCommand("servers", "List, show, add and delete upstream MCP servers",
+	c := nounCommand("servers", "List, show, add, switch and delete upstream MCP servers",
 		"A server is an upstream MCP server that offers tools to the project.",
-		serversList(a), serversGet(a), serversPut(a), serversDelete(a))
+		serversList(a), serversGet(a), serversPut(a),
+		serversSwitch(a, "enable", "Let upstream servers offer their tools", true),
+		serversSwitch(a, "disable", "Take the tools of upstream servers out of use; their settings stay", false),
+		serversDelete(a))
 	c.Aliases = []string{"server"}
 	return c
 }
@@ -58,7 +61,7 @@ func serversGet(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printFields(s, slices.Concat(serverFields(s), statusFields(s), warningFields(s)))
+			return a.printFields(s, slices.Concat(serverFields(s), statusFields(s), warningFields(s.Warnings)))
 		}),
 	}
 }
@@ -110,9 +113,9 @@ func statusFields(s client.Server) [][2]string {
 	}
 }
 
-func warningFields(s client.Server) [][2]string {
+func warningFields(warnings []string) [][2]string {
 	var fields [][2]string
-	for _, w := range s.Warnings {
+	for _, w := range warnings {
 		fields = append(fields, [2]string{"warning", w})
 	}
 	return fields
@@ -142,14 +145,35 @@ func serversPut(a *app) *cobra.Command {
 			if err != nil {
 				return doc.located(err)
 			}
-			for _, w := range s.Warnings {
-				a.note("warning: %s", w)
-			}
+			a.warn(s.Warnings)
 			return a.done(s, "saved server %s", s.Name)
 		}),
 	}
 	fileFlag(c, &file, "a server's settings")
 	return c
+}
+
+func serversSwitch(a *app, verb, short string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME...", Short: short, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			for _, name := range args {
+				s, err := p.Server(ctx, name)
+				if err != nil {
+					return err
+				}
+				s.Enabled = on // secrets were read, and are put back, as references
+				if s, err = p.PutServer(ctx, s.Server); err != nil {
+					return err
+				}
+				a.warn(s.Warnings)
+				if err := a.done(s, "%sd server %s", verb, s.Name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
 }
 
 func serversDelete(a *app) *cobra.Command {

@@ -51,7 +51,8 @@ func set(f *pflag.Flag, from string, values ...string) error {
 	return nil
 }
 
-// readConfig reads a file of flags: a value or a list of values each.
+// readConfig reads a file of flags: a value or a list of values each; one
+// without a value counts as absent.
 func readConfig(path string) (map[string][]string, error) {
 	if path == "" {
 		return nil, nil
@@ -61,16 +62,23 @@ func readConfig(path string) (map[string][]string, error) {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	var raw map[string]any
-	if err := yaml.Unmarshal(data, &raw); err != nil {
+	if err := yaml.Unmarshal(withoutMark(data), &raw); err != nil {
 		return nil, fmt.Errorf("%s: %s", path, yaml.FormatError(err, false, false)) // without the source: it may hold a password
 	}
 	config := make(map[string][]string, len(raw))
 	for name, v := range raw {
+		if v == nil {
+			continue
+		}
 		list, ok := v.([]any)
 		if !ok {
 			list = []any{v}
 		}
 		for _, item := range list {
+			switch item.(type) {
+			case nil, []any, map[string]any:
+				return nil, fmt.Errorf("%s: %s: must be a value or a list of values", path, name)
+			}
 			config[name] = append(config[name], fmt.Sprint(item))
 		}
 	}

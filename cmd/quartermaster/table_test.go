@@ -27,13 +27,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// CAT-5: only what is absent is shown as none.
 func TestDifferenceLines(t *testing.T) {
 	diffs := []quartermaster.Difference{
 		{Action: "create", Noun: quartermaster.NounTool, Name: "web_search"},
 		{Action: "delete", Noun: quartermaster.NounAgent, Name: "old"},
 		{Action: "update", Noun: quartermaster.NounTool, Name: "echo", Fields: map[string]quartermaster.FieldChange{
-			"state": {To: "done"}, "enabled": {From: true}, "groups": {From: []any{"a"}, To: []any{}},
+			"state": {To: "done"}, "enabled": {From: true, To: false}, "groups": {From: []any{"a"}, To: []any{}},
 		}},
+		{Action: "update", Noun: quartermaster.NounAgent, Name: "a", Fields: map[string]quartermaster.FieldChange{"maxDepth": {From: 3.0, To: 0.0}}},
 		{Action: "update", Noun: quartermaster.NounBindings, Name: "writer", Fields: map[string]quartermaster.FieldChange{
 			"tools": {From: []any{"a", "b"}, To: []any{"b", "c"}},
 		}},
@@ -47,6 +49,7 @@ func TestDifferenceLines(t *testing.T) {
 ~ tool echo: enabled true → false
 ~ tool echo: groups ["a"] → []
 ~ tool echo: state (none) → "done"
+~ agent a: maxDepth 3 → 0
 ~ bindings writer: +c -a`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,17 +47,24 @@ func toolsList(a *app) *cobra.Command {
 func (a *app) printTools(tools []quartermaster.Tool, empty string) error {
 	header := []string{"NAME", "PROVIDER", "CATEGORY", "GROUPS", "STATUS", "DESCRIPTION"}
 	return printList(a, tools, empty, header, func(t quartermaster.Tool) []string {
-		return []string{t.Name, string(t.Provider), t.Category, groupsText(t.Groups), toolStatus(t), firstLine(t.Description)}
+		return []string{t.Name, string(t.Provider), t.Category, toolGroups(t), toolStatus(t), firstLine(t.Description)}
 	})
 }
 
-// groupsText tells absent groups, which stand for a default, from none.
-func groupsText(groups []string) string {
+// toolGroups says of groups that are absent what stands in for them.
+func toolGroups(t quartermaster.Tool) string {
 	switch {
-	case groups == nil:
-		return "(" + quartermaster.DefaultGroup + ")"
-	case len(groups) == 0:
-		return "none"
+	case t.Groups != nil:
+		return groupsText(t.Groups)
+	case t.Server != "":
+		return "(server " + t.Server + ")"
+	}
+	return "(" + quartermaster.DefaultGroup + ")"
+}
+
+func groupsText(groups []string) string {
+	if len(groups) == 0 {
+		return "none (only *)"
 	}
 	return strings.Join(groups, ",")
 }
@@ -107,7 +115,7 @@ func toolFields(t quartermaster.Tool) [][2]string {
 		{"provider", string(t.Provider)},
 		{"server", t.Server},
 		{"status", status},
-		{"groups", groupsText(t.Groups)},
+		{"groups", toolGroups(t)},
 		{"moves to state", t.State},
 		{"available in states", states},
 		{"timeout", timeout},
@@ -115,6 +123,7 @@ func toolFields(t quartermaster.Tool) [][2]string {
 		{"annotations", string(t.Annotations)},
 		{"input schema", string(t.InputSchema)},
 		{"output schema", string(t.OutputSchema)},
+		{"version", fmt.Sprint(t.Version)},
 		{"created", when(t.CreatedAt)},
 		{"updated", when(t.UpdatedAt)},
 	}

@@ -158,6 +158,11 @@ func (a *app) printReachers(who quartermaster.Reachers) error {
 	} else if err := t.write(a.out, a.width()); err != nil {
 		return err
 	}
+	if slices.Contains(who.Groups, quartermaster.DefaultGroup) {
+		if _, err := fmt.Fprintf(a.out, "\nevery user without a row may ask for it, by group %s\n", quartermaster.DefaultGroup); err != nil {
+			return err
+		}
+	}
 	users := table{header: []string{"USER", "MAY ASK FOR"}}
 	for _, u := range who.Users {
 		users.rows = append(users.rows, []string{u.User, strings.Join(u.Groups, ", ")})

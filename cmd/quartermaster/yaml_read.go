@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ const maxNodes = 2_000_000
 // readYAML reads one YAML (or JSON) document into ordered values.
 func readYAML(file string, data []byte) (any, places, error) {
 	r := &yamlReader{file: file, places: places{}, anchors: map[string]ast.Node{}}
-	f, err := parser.ParseBytes(data, 0)
+	f, err := parser.ParseBytes(withoutMark(data), 0)
 	if err != nil {
 		return nil, nil, r.syntaxError(err)
 	}
@@ -54,6 +55,11 @@ func readYAML(file string, data []byte) (any, places, error) {
 	}
 	v, err := r.value(body, "")
 	return v, r.places, err
+}
+
+// withoutMark skips the byte order mark that some editors begin a file with.
+func withoutMark(data []byte) []byte {
+	return bytes.TrimPrefix(data, []byte("\uFEFF"))
 }
 
 type yamlReader struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -97,9 +98,28 @@ func yamlScalar(v any, depth int) string {
 		return "{}"
 	case []any:
 		return "[]"
-	default: // bool, json.Number
+	case json.Number:
+		return yamlNumber(string(v))
+	default: // bool
 		return fmt.Sprint(v)
 	}
+}
+
+// yamlNumber writes an exponent in the one way that YAML 1.1 takes for a
+// number too: with a fraction before it and its sign.
+func yamlNumber(s string) string {
+	at := strings.IndexAny(s, "eE")
+	if at < 0 {
+		return s
+	}
+	mantissa, mark, exponent := s[:at], s[at:at+1], s[at+1:]
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if exponent[0] != '-' && exponent[0] != '+' {
+		exponent = "+" + exponent
+	}
+	return mantissa + mark + exponent
 }
 
 func yamlKey(s string) string {

@@ -110,7 +110,7 @@ func compareStrings(a, b string) int {
 }
 
 func benchCaller(agent string) quartermaster.Caller {
-	return quartermaster.Caller{Project: "p", Agent: agent, User: "u", Granted: []string{"*"}}
+	return quartermaster.Caller{Project: "default", Agent: agent, User: "u", Granted: []string{"*"}}
 }
 
 // ask does not mark itself as a helper: that would cost more than a gate.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -228,30 +229,52 @@ func (r *reach) view(tool *quartermaster.Tool, slot uint32) *quartermaster.Tool 
 	return tool
 }
 
-func capsuleWords(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string) {
+func capsuleReason(q *request, tool *quartermaster.Tool, passed bool) string {
 	r := q.reach
-	slot := q.index.slotOf(tool)
-	by := r.reachedBy(tool)
+	by, alias := r.reachedBy(tool), r.shadow[q.index.slotOf(tool)]
 	switch {
 	case passed:
-		return by, ""
-	case r.shadow[slot] != "":
-		return fmt.Sprintf("its name is taken by the alias %q of agent %q", r.shadow[slot], q.caller.Agent), "rename the alias"
+		return by
+	case alias != "":
+		return fmt.Sprintf("its name is taken by the alias %q of agent %q", alias, q.caller.Agent)
 	case by != "":
-		return by + ", but the definition's allowed list leaves it out", fmt.Sprintf("add %q to allowed", tool.Name)
+		return by + ", but the definition's allowed list leaves it out"
 	case r.definition == nil && len(r.bindings.Tools) == 0:
-		return fmt.Sprintf("agent %q has no definition and nothing is bound to it", q.caller.Agent),
-			fmt.Sprintf("bind it: quartermaster bind %s --add %s; or give the agent a definition with a pattern that matches %q", q.caller.Agent, tool.Name, tool.Name)
+		return fmt.Sprintf("agent %q has no definition and nothing is bound to it", q.caller.Agent)
 	}
-	return fmt.Sprintf("no pattern of agent %q matches it, and it is not bound to it", q.caller.Agent),
-		fmt.Sprintf("bind it: quartermaster bind %s --add %s; or add a pattern that matches %q to the definition's tools", q.caller.Agent, tool.Name, tool.Name)
+	return fmt.Sprintf("no pattern of agent %q matches it, and it is not bound to it", q.caller.Agent)
+}
+
+func capsuleRemedy(q *request, tool *quartermaster.Tool) string {
+	r := q.reach
+	slot := q.index.slotOf(tool)
+	if r.shadow[slot] != "" {
+		return "rename the alias"
+	}
+	var steps []string
+	if r.reachedBy(tool) == "" {
+		steps = append(steps, fmt.Sprintf("bind it (%s) or add a pattern that matches %q to the definition's tools",
+			q.command("bind", "--add", tool.Name, q.caller.Agent), tool.Name))
+	}
+	if r.permitted != nil && !r.permitted.Contains(slot) {
+		steps = append(steps, fmt.Sprintf("add %q to the definition's allowed", tool.Name))
+	}
+	return strings.Join(steps, ", and ")
+}
+
+// targetOf is what an alias of the definition stands for; "" if it has none.
+func (r *reach) targetOf(alias string) string {
+	if r.definition == nil {
+		return ""
+	}
+	return r.definition.Aliases[alias]
 }
 
 // reachedBy says which pattern or binding reaches a tool; "" for none.
 func (r *reach) reachedBy(tool *quartermaster.Tool) string {
 	for _, p := range r.patterns {
 		if p.matches(tool) {
-			if p.text != p.glob {
+			if p.text != p.glob && p.text != tool.Name {
 				return fmt.Sprintf("the definition's tools name it by the alias %q", p.text)
 			}
 			return fmt.Sprintf("the pattern %q of the definition matches it", p.text)

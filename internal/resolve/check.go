@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"quartermaster"
 )
@@ -17,19 +18,22 @@ func (r *Resolver) Check(current, catalog *quartermaster.Catalog, agent string) 
 	if definition == nil {
 		return nil, nil
 	}
-	ix := r.indexOf(current)
-	if catalog != current {
-		ix = ix.aside(catalog)
-	}
+	ix := r.draftOf(current, catalog)
 	return ix.check(compile(ix, definition, catalog.Bindings(agent)))
 }
 
 func (ix *index) check(r *reach) (conflicts []quartermaster.Fault, warnings []string) {
 	warnings = append(warnings, idle(ix, "tools", r.definition.Tools, r.definition.Aliases)...)
 	warnings = append(warnings, idle(ix, "allowed", r.definition.Allowed, r.definition.Aliases)...)
+	reached := roaring.Or(r.set, r.hidden())
 	for _, alias := range slices.Sorted(maps.Keys(r.definition.Aliases)) {
 		target := r.definition.Aliases[alias]
 		slot, ok := ix.slot(target)
+		// Whether the alias has a target now or not: one day it may.
+		if named, taken := ix.slot(alias); taken && reached.Contains(named) && (!ok || named != slot) {
+			message := fmt.Sprintf("is also the name of a tool that the agent reaches; choose another alias for %q", target)
+			conflicts = append(conflicts, quartermaster.Fault{Location: "aliases." + alias, Message: message})
+		}
 		switch {
 		case !ok:
 			warnings = append(warnings, fmt.Sprintf("aliases: %q stands for %q, which does not exist", alias, target))
@@ -37,14 +41,18 @@ func (ix *index) check(r *reach) (conflicts []quartermaster.Fault, warnings []st
 			warnings = append(warnings, fmt.Sprintf("aliases: %q stands for %q, which the agent does not reach; an alias adds no reach", alias, target))
 		}
 	}
-	for _, alias := range r.shadow {
-		message := fmt.Sprintf("is also the name of a tool that the agent reaches; choose another alias for %q", r.definition.Aliases[alias])
-		conflicts = append(conflicts, quartermaster.Fault{Location: "aliases." + alias, Message: message})
-	}
 	warnings = append(warnings, r.warnings...)
-	slices.SortFunc(conflicts, func(a, b quartermaster.Fault) int { return strings.Compare(a.Location, b.Location) })
 	slices.Sort(warnings)
 	return conflicts, warnings
+}
+
+// hidden are the tools that aliases have taken the names of.
+func (r *reach) hidden() *roaring.Bitmap {
+	m := roaring.New()
+	for slot := range r.shadow {
+		m.Add(slot)
+	}
+	return m
 }
 
 // idle warns of patterns that cannot be read or match nothing.

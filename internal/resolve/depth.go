@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"quartermaster"
 )
@@ -53,19 +54,30 @@ func (r *reach) namesExactly(name string) bool {
 	return slices.ContainsFunc(r.patterns, func(p pattern) bool { return p.names(name) })
 }
 
-func depthWords(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string) {
+func depthReason(q *request, tool *quartermaster.Tool, passed bool) string {
 	if !slices.Contains(coordination, tool.Name) {
-		return "it does not start other agents", ""
+		return "it does not start other agents"
 	}
 	if q.caller.Depth <= 0 {
-		return "no other agent has started this one", ""
+		return "no other agent has started this one"
 	}
 	at := fmt.Sprintf("the agent runs at depth %d of at most %d", q.caller.Depth, q.maxDepth())
-	if passed {
-		return at + " and its definition names the tool", ""
+	switch {
+	case passed:
+		return at + " and its definition names the tool"
+	case q.caller.Depth >= q.maxDepth():
+		return at + ", where no agent starts others"
 	}
+	return at + " and its definition's tools do not name it exactly; a glob or a binding does not count"
+}
+
+func depthRemedy(q *request, tool *quartermaster.Tool) string {
+	var steps []string
 	if q.caller.Depth >= q.maxDepth() {
-		return at + ", where no agent starts others", "raise maxDepth in the definitions that lead here"
+		steps = append(steps, fmt.Sprintf("raise maxDepth above %d in the definitions that lead here", q.caller.Depth))
 	}
-	return at + " and its definition's tools do not name it exactly; a glob or a binding does not count", fmt.Sprintf("add %q to the definition's tools", tool.Name)
+	if !q.reach.namesExactly(tool.Name) {
+		steps = append(steps, fmt.Sprintf("add %q to the definition's tools", tool.Name))
+	}
+	return strings.Join(steps, ", and ")
 }

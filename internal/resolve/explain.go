@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ func (q *request) explain() (*quartermaster.Resolution, error) {
 	asked, ok := q.asked()
 	if !ok {
 		a := q.answer()
-		a.Explanations = []quartermaster.Explanation{unknown(q.question.Tool)}
+		a.Explanations = []quartermaster.Explanation{q.unknown(q.question.Tool)}
 		return &a.Resolution, nil
 	}
 	passes := make([]set, len(q.resolver.chain))
@@ -43,12 +44,17 @@ func (q *request) explain() (*quartermaster.Resolution, error) {
 	return &a.Resolution, nil
 }
 
-// asked is the one tool of the question, or all.
+// asked is the one tool of the question, or all. An alias is asked about even
+// where it has no effect, as when its target is out of reach.
 func (q *request) asked() (*roaring.Bitmap, bool) {
-	if q.question.Tool == "" {
+	name := q.question.Tool
+	if name == "" {
 		return q.index.every, true
 	}
-	slot, ok := q.find(q.question.Tool)
+	slot, ok := q.find(name)
+	if target := q.reach.targetOf(name); !ok && target != "" {
+		slot, ok = q.index.slot(target)
+	}
 	return roaring.BitmapOf(slot), ok
 }
 
@@ -58,13 +64,13 @@ func (q *request) explainOne(slot uint32, passes []set) quartermaster.Explanatio
 	e := quartermaster.Explanation{Name: seen.Name, Target: seen.Target, Allowed: true}
 	for i, g := range q.resolver.chain {
 		passed := passes[i].has(slot)
-		reason, remedy := g.words(q, tool, passed)
+		reason := g.reason(q, tool, passed)
 		v := quartermaster.GateVerdict{Gate: g.name, Verdict: quartermaster.VerdictPass, Reason: reason}
 		if !passed {
 			v.Verdict = quartermaster.VerdictRefuse
 		}
 		if !passed && e.Allowed {
-			e.Allowed, e.Gate, e.Reason, e.Remedy = false, g.name, reason, remedy
+			e.Allowed, e.Gate, e.Reason, e.Remedy = false, g.name, reason, g.remedy(q, tool)
 		}
 		e.Gates = append(e.Gates, v)
 	}
@@ -72,11 +78,13 @@ func (q *request) explainOne(slot uint32, passes []set) quartermaster.Explanatio
 }
 
 // unknown explains a name that is no tool's.
-func unknown(name string) quartermaster.Explanation {
-	const reason = "no tool of the project has this name, and the agent has no such alias"
+func (q *request) unknown(name string) quartermaster.Explanation {
+	reason, remedy := "no tool of the project has this name, and the agent has no such alias", "look for its name: "+q.command("tools", "list")
+	if target := q.reach.targetOf(name); target != "" {
+		reason, remedy = fmt.Sprintf("it is an alias of %q, which does not exist", target), "let the alias name a tool that exists"
+	}
 	return quartermaster.Explanation{
-		Name: name, Gate: quartermaster.GateRegistry, Reason: reason,
-		Remedy: "look for its name: quartermaster tools list",
-		Gates:  []quartermaster.GateVerdict{{Gate: quartermaster.GateRegistry, Verdict: quartermaster.VerdictRefuse, Reason: reason}},
+		Name: name, Gate: quartermaster.GateRegistry, Reason: reason, Remedy: remedy,
+		Gates: []quartermaster.GateVerdict{{Gate: quartermaster.GateRegistry, Verdict: quartermaster.VerdictRefuse, Reason: reason}},
 	}
 }

@@ -46,7 +46,7 @@ users: {u: {groups: [x]}}
 			"b",
 			`b: + it is enabled | + the pattern "b" of the definition matches it | + it does not start other agents | ` +
 				`- it is in groups x, y; the request asks for no group, which means default | - it is available in states p, q; the state is undefined`,
-			"request one of the groups x, y, or put the tool into a requested group",
+			`grant user "" one of the groups x, y and request it, or put the tool into a group that the user has`,
 		},
 		{
 			"state",
@@ -72,14 +72,14 @@ users: {u: {groups: [x]}}
 			quartermaster.Caller{Agent: "m", Groups: all, Granted: all},
 			"files__r",
 			`read (files__r): - its server files is disabled | + the definition's tools name it by the alias "read" | + it does not start other agents | + every group was requested | + it is available in every state`,
-			"enable the server files",
+			"quartermaster servers enable files",
 		},
 		{
 			"by alias",
 			quartermaster.Caller{Agent: "m", Groups: []string{"z"}, Granted: all},
 			"read",
-			`read (files__r): - its server files is disabled | + the definition's tools name it by the alias "read" | + it does not start other agents | - it is in no group | + it is available in every state`,
-			"enable the server files",
+			`read (files__r): - its server files is disabled | + the definition's tools name it by the alias "read" | + it does not start other agents | - it is in no group: only a request for every group (*) reaches it | + it is available in every state`,
+			"quartermaster servers enable files",
 		},
 		{
 			"not granted",
@@ -87,7 +87,7 @@ users: {u: {groups: [x]}}
 			"b",
 			`b: + it is enabled | + the pattern "b" of the definition matches it | + it does not start other agents | ` +
 				`- user "u" asked for groups y, z and is granted x: the whole request is refused | - it is available in states p, q; the state is undefined`,
-			"grant the user groups y, z, or do not ask for it",
+			"do not ask for groups y, z; request group x",
 		},
 		{
 			"at the top",
@@ -170,5 +170,51 @@ agents: {m: {tools: ["*"], aliases: {z: a, aa: c}}}
 	}
 	if got := strings.Join(seenNames(res.Tools), " "); got != strings.Join(names, " ") {
 		t.Error(got)
+	}
+}
+
+// GATE-9: an alias is explained also where it has no effect, and what is printed
+// can be pasted into a shell.
+func TestExplainIdleAlias(t *testing.T) {
+	catalog := catalogOf(t, []byte(`
+quartermaster: v1
+agents:
+  "a'; rm -rf": {tools: [echo], allowed: [echo], aliases: {out: time_now, miss: nowhere}}
+  -p: {tools: [echo]}
+`))
+	r := New(fixed{catalog}, nil, nil)
+	for _, tt := range []struct{ agent, tool, gate, reason, remedy string }{
+		{"a'; rm -rf", "out", "capsule", "no pattern", `quartermaster bind --add time_now 'a'\''; rm -rf'`},
+		{"a'; rm -rf", "out", "capsule", "no pattern", `, and add "time_now" to the definition's allowed`},
+		{"a'; rm -rf", "miss", "registry", `an alias of "nowhere", which does not exist`, "let the alias name a tool"},
+		{"a'; rm -rf", "gone", "registry", "no such alias", "quartermaster tools list"},
+		{"-p", "time_now", "capsule", "no pattern", "quartermaster bind --add time_now -- -p"},
+	} {
+		res, err := r.Resolve(t.Context(), quartermaster.Caller{Agent: tt.agent, Granted: []string{"*"}}, quartermaster.Question{Tool: tt.tool, Explain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := res.Explanations[0]
+		if e.Allowed || string(e.Gate) != tt.gate || !strings.Contains(e.Reason, tt.reason) || !strings.Contains(e.Remedy, tt.remedy) {
+			t.Errorf("%s, %s: %+v", tt.agent, tt.tool, e)
+		}
+	}
+}
+
+// What one gate has taken from the list is known without a walk through the
+// catalog (seed 003's record of a request).
+func TestFiltered(t *testing.T) {
+	s := readScenario(t, "testdata/groups-and-states.txtar")
+	res, err := New(fixed{s.catalog}, nil, nil).Resolve(t.Context(), quartermaster.Caller{Agent: "a", Groups: []string{"read-only", "knowledge"}, Granted: []string{"*"}}, quartermaster.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, groups := res.Filtered(quartermaster.GateGroup, 2)
+	state, states := res.Filtered(quartermaster.GateState, 10)
+	if got := seenNames(group); groups != 3 || strings.Join(got, " ") != "complex-analysis echo" {
+		t.Errorf("by group: %v of %d", got, groups)
+	}
+	if got := seenNames(state); states != 1 || strings.Join(got, " ") != "graph-update" {
+		t.Errorf("by state: %v of %d", got, states)
 	}
 }

@@ -108,7 +108,7 @@ bindings: {m: [b, s__r]}
 			var project moving
 			project.catalog.Store(catalog)
 			r := New(&project, nil, nil)
-			caller := quartermaster.Caller{Project: "p", Agent: "m"}
+			caller := quartermaster.Caller{Project: "default", Agent: "m"}
 			before := shown(t, r, caller)
 			d := catalog.Draft(time.Unix(2, 0))
 			if err := tt.edit(d); err != nil {
@@ -187,7 +187,7 @@ func TestFollowingFromAfar(t *testing.T) {
 	var project moving
 	project.catalog.Store(catalog)
 	r := New(&project, nil, nil)
-	caller := quartermaster.Caller{Project: "p", Agent: "m", Granted: []string{"*"}}
+	caller := quartermaster.Caller{Project: "default", Agent: "m", Granted: []string{"*"}}
 	listFor(t, r, caller)
 	for from := range 3 {
 		d := catalog.Draft(time.Unix(2, 0))
@@ -240,10 +240,10 @@ func TestForgottenAgents(t *testing.T) {
 		}
 		catalog = d.Catalog()
 		project.catalog.Store(catalog)
-		listFor(t, r, quartermaster.Caller{Project: "p", Agent: id})
+		listFor(t, r, quartermaster.Caller{Project: "default", Agent: id})
 	}
 	for i := range 1000 {
-		listFor(t, r, quartermaster.Caller{Project: "p", Agent: fmt.Sprintf("stranger %d", i)})
+		listFor(t, r, quartermaster.Caller{Project: "default", Agent: fmt.Sprintf("stranger %d", i)})
 	}
 	if n := len(r.indexOf(catalog).reaches.byAgent); n > 100 {
 		t.Errorf("%d reaches are kept for two agents", n)

@@ -97,53 +97,52 @@ func notGranted(user string, denied []string) error {
 	return e
 }
 
-func groupWords(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string) {
+func groupReason(q *request, tool *quartermaster.Tool, passed bool) string {
 	own := q.index.catalog.GroupsOf(tool)
 	g := &q.groups
 	switch {
 	case len(g.denied) > 0:
-		return fmt.Sprintf("user %q asked for %s and is granted %s: the whole request is refused", q.caller.User, words("group", g.denied), list(g.granted)),
-			fmt.Sprintf("grant the user %s, or do not ask for it", words("group", g.denied))
+		return fmt.Sprintf("user %q asked for %s and is granted %s: the whole request is refused", q.caller.User, words("group", g.denied), list(g.granted))
 	case passed && g.any:
-		return "every group was requested", ""
+		return "every group was requested"
 	case passed:
-		shared := slices.DeleteFunc(slices.Clone(own), func(name string) bool { return !slices.Contains(g.effective, name) })
-		return fmt.Sprintf("it is in %s, as requested", words("group", shared)), ""
+		return fmt.Sprintf("it is in %s, as requested", words("group", shared(own, g.effective)))
 	case q.caller.Groups == nil && len(g.effective) == 0:
-		return fmt.Sprintf("no group was requested, and user %q is not granted the group default that this implies", q.caller.User),
-			"grant the user the group default, or request a group"
+		return fmt.Sprintf("no group was requested, and user %q is not granted the group default that this implies", q.caller.User)
 	case len(g.effective) == 0:
-		return "the request asks for no group at all", "request one of its groups: " + list(own)
+		return "the request asks for no group at all"
 	case len(own) == 0:
-		return "it is in no group", `request "*", or put it into a group`
+		return "it is in no group: only a request for every group (*) reaches it"
 	}
 	asked := words("group", g.effective)
 	if q.caller.Groups == nil {
 		asked = "no group, which means default"
 	}
-	return fmt.Sprintf("it is in %s; the request asks for %s", words("group", own), asked),
-		fmt.Sprintf("request %s, or put the tool into a requested group", either("group", own))
+	return fmt.Sprintf("it is in %s; the request asks for %s", words("group", own), asked)
 }
 
-// words is "group a" or "groups a, b".
-func words(noun string, names []string) string {
-	if len(names) == 1 {
-		return noun + " " + names[0]
+// groupRemedy names only groups that the user may ask for, or says to grant
+// them first.
+func groupRemedy(q *request, tool *quartermaster.Tool) string {
+	own := q.index.catalog.GroupsOf(tool)
+	ask := own
+	if len(own) == 0 {
+		ask = []string{anyGroup}
 	}
-	return noun + "s " + list(names)
+	first := ""
+	if len(q.groups.denied) > 0 {
+		first = "do not ask for " + words("group", q.groups.denied) + "; "
+	}
+	if slices.Contains(q.groups.granted, anyGroup) {
+		return first + "request " + either("group", ask)
+	}
+	if may := shared(ask, q.groups.granted); len(may) > 0 {
+		return first + "request " + either("group", may)
+	}
+	return first + fmt.Sprintf("grant user %q %s and request it, or put the tool into a group that the user has", q.caller.User, either("group", ask))
 }
 
-// either is "group a" or "one of the groups a, b".
-func either(noun string, names []string) string {
-	if len(names) == 1 {
-		return noun + " " + names[0]
-	}
-	return "one of the " + noun + "s " + list(names)
-}
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+// shared are the names in both.
+func shared(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
 }

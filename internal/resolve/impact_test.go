@@ -38,7 +38,7 @@ func TestImpactEqualsBruteForce(t *testing.T) {
 		for _, agent := range agentWords {
 			for _, group := range []string{"default", "g", "h"} {
 				for _, state := range states {
-					caller := quartermaster.Caller{Project: "p", Agent: agent, Groups: []string{group}, State: state, Granted: []string{"*"}}
+					caller := quartermaster.Caller{Project: "default", Agent: agent, Groups: []string{group}, State: state, Granted: []string{"*"}}
 					was, is := realNames(t, before, caller), realNames(t, after, caller)
 					for _, name := range without(is, was) {
 						found = append(found, fmt.Sprintln(agent, "gains", name, group, state))
@@ -116,7 +116,7 @@ func everyGroup(t *rapid.T, claimed, found []string, before, after *quartermaste
 		}
 	}
 	differ := func(verb string, had, has *quartermaster.Catalog, state string) {
-		caller := quartermaster.Caller{Project: "p", Agent: agent, Groups: []string{"*"}, State: state, Granted: []string{"*"}}
+		caller := quartermaster.Caller{Project: "default", Agent: agent, Groups: []string{"*"}, State: state, Granted: []string{"*"}}
 		for _, name := range without(realNames(t, has, caller), realNames(t, had, caller)) {
 			line := fmt.Sprintln(agent, verb, name, "*", state)
 			if !spoken[line] {
@@ -181,7 +181,7 @@ func grantedTools(t rapid.TB, c *quartermaster.Catalog, agent, user string, grou
 	t.Helper()
 	all := map[string]bool{}
 	for _, state := range []string{"undefined", "p", "q", unnamed} {
-		caller := quartermaster.Caller{Project: "p", Agent: agent, User: user, Groups: append([]string{}, groups...), State: state}
+		caller := quartermaster.Caller{Project: "default", Agent: agent, User: user, Groups: append([]string{}, groups...), State: state}
 		for _, name := range realNames(t, c, caller) {
 			all[name] = true
 		}

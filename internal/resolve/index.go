@@ -128,6 +128,20 @@ func (ix *index) aside(catalog *quartermaster.Catalog) *index {
 	return other
 }
 
+// draftOf returns the index of a catalog that follows from current, or is it.
+// The last one is kept: a file with many agents is checked agent by agent.
+func (r *Resolver) draftOf(current, catalog *quartermaster.Catalog) *index {
+	if catalog == current {
+		return r.indexOf(current)
+	}
+	if have := r.draft.Load(); have != nil && have.catalog == catalog {
+		return have
+	}
+	ix := r.indexOf(current).aside(catalog)
+	r.draft.Store(ix)
+	return ix
+}
+
 // newIndex indexes a catalog from nothing.
 func newIndex(catalog *quartermaster.Catalog) *index {
 	empty := &index{

@@ -35,7 +35,7 @@ agents: {m: {tools: [a, b, c]}}
 // explain alike, never with fewer tools and never with more.
 func TestJudgeFails(t *testing.T) {
 	catalog := catalogOf(t, []byte(threeTools))
-	caller := quartermaster.Caller{Project: "p", Agent: "m"}
+	caller := quartermaster.Caller{Project: "default", Agent: "m"}
 	for name, answer := range map[string]func(context.Context, []*quartermaster.Tool) ([]quartermaster.Judgment, error){
 		"an error": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return passes(len(tools)), errors.New("secret address refused the connection")
@@ -88,7 +88,7 @@ func TestJudgeFails(t *testing.T) {
 // GATE-1: the zero value denies; so does a word that is no verdict.
 func TestZeroJudgmentRefuses(t *testing.T) {
 	catalog := catalogOf(t, []byte(threeTools))
-	caller := quartermaster.Caller{Project: "p", Agent: "m"}
+	caller := quartermaster.Caller{Project: "default", Agent: "m"}
 	verdicts := engine{func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 		all := passes(len(tools))
 		for i, tool := range tools {
@@ -119,7 +119,7 @@ func TestZeroJudgmentRefuses(t *testing.T) {
 // engine's own words.
 func TestJudgeIsAsked(t *testing.T) {
 	catalog := catalogOf(t, []byte(threeTools))
-	caller := quartermaster.Caller{Project: "p", Agent: "m", User: "u"}
+	caller := quartermaster.Caller{Project: "default", Agent: "m", User: "u"}
 	type asking struct {
 		gate      string
 		tools     string

@@ -17,7 +17,8 @@ type pattern struct {
 }
 
 // parse reads a pattern. An alias stands for its target, which is a name and
-// never a glob.
+// never a glob; but a tool of that very name is meant too, so that it cannot be
+// overlooked when the definition is checked (AGT-5).
 func parse(text string, aliases map[string]string) (pattern, error) {
 	if target, ok := aliases[text]; ok {
 		return pattern{text: text, glob: target, exact: true}, nil
@@ -34,6 +35,9 @@ const meta = `*?[\`
 
 // matches reports whether the pattern means this tool.
 func (p pattern) matches(t *quartermaster.Tool) bool {
+	if p.exact && p.text == t.Name {
+		return true
+	}
 	name := t.Name
 	if strings.HasPrefix(p.glob, "@") {
 		if t.Server == "" {
@@ -82,6 +86,9 @@ func (p pattern) eachNamed(ix *index, visit func(slot uint32)) {
 		if i, ok := ix.catalog.Position(name); ok && p.matches(ix.catalog.Tools()[i]) {
 			visit(ix.slots[i])
 		}
+	}
+	if p.text != p.glob {
+		look(p.text)
 	}
 	ref, ok := strings.CutPrefix(p.glob, "@")
 	if !ok {

@@ -90,7 +90,7 @@ func FuzzResolveName(f *testing.F) {
 	}
 	catalog := catalogOf(f, []byte(patternProject))
 	r := New(fixed{catalog}, nil, nil)
-	caller := quartermaster.Caller{Project: "p", Agent: "m"}
+	caller := quartermaster.Caller{Project: "default", Agent: "m"}
 	res, err := r.Resolve(f.Context(), caller, quartermaster.Question{})
 	if err != nil {
 		f.Fatal(err)

@@ -70,21 +70,29 @@ func (q *request) ask(judge quartermaster.Judge, question quartermaster.Question
 	return said, err
 }
 
-// judgedWords repeats what the engine said.
-func judgedWords(name quartermaster.Gate) func(*request, *quartermaster.Tool, bool) (string, string) {
-	return func(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string) {
-		var j quartermaster.Judgment
-		said := q.judged[name]
-		if at, ok := slices.BinarySearch(said.slots, q.index.slotOf(tool)); ok {
-			j = said.judgments[at]
+// judgedReason repeats what the engine said.
+func judgedReason(name quartermaster.Gate) func(*request, *quartermaster.Tool, bool) string {
+	return func(q *request, tool *quartermaster.Tool, passed bool) string {
+		said := q.judgment(name, tool).Reason
+		switch {
+		case said != "":
+			return said
+		case passed:
+			return fmt.Sprintf("the %s engine allows it", name)
 		}
-		if j.Reason == "" {
-			verb := "refuses"
-			if passed {
-				verb = "allows"
-			}
-			j.Reason = fmt.Sprintf("the %s engine %s it", name, verb)
-		}
-		return j.Reason, j.Remedy
+		return fmt.Sprintf("the %s engine refuses it", name)
 	}
+}
+
+func judgedRemedy(name quartermaster.Gate) func(*request, *quartermaster.Tool) string {
+	return func(q *request, tool *quartermaster.Tool) string { return q.judgment(name, tool).Remedy }
+}
+
+// judgment is what an engine said of a tool; the zero one if it was not asked.
+func (q *request) judgment(name quartermaster.Gate, tool *quartermaster.Tool) quartermaster.Judgment {
+	said := q.judged[name]
+	if at, ok := slices.BinarySearch(said.slots, q.index.slotOf(tool)); ok {
+		return said.judgments[at]
+	}
+	return quartermaster.Judgment{}
 }

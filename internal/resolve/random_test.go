@@ -165,7 +165,7 @@ func randomAgent(t *rapid.T) quartermaster.Agent {
 
 func randomCaller(t *rapid.T) quartermaster.Caller {
 	c := quartermaster.Caller{
-		Project: "p", Agent: oneOf(t, "agent", "m", "m", "n", "n", "stranger"), User: oneOf(t, "user", "u", "v", "w"),
+		Project: "default", Agent: oneOf(t, "agent", "m", "m", "n", "n", "stranger"), User: oneOf(t, "user", "u", "v", "w"),
 		Groups: someOf(t, "asked", append([]string{"none"}, groupNames...)), State: oneOf(t, "state", "", "undefined", "p", "q", "none"),
 		Depth: rapid.IntRange(0, 3).Draw(t, "depth"), MaxDepth: rapid.IntRange(0, 3).Draw(t, "chain"),
 	}

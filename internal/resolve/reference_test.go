@@ -55,7 +55,7 @@ func (r reference) definition() quartermaster.Agent {
 func (r reference) matches(patterns []string, t *quartermaster.Tool) bool {
 	for _, p := range patterns {
 		if target, ok := r.definition().Aliases[p]; ok {
-			if target == t.Name || target == refOf(t) {
+			if target == t.Name || target == refOf(t) || p == t.Name { // a name stays a name
 				return true
 			}
 			continue

@@ -1,6 +1,10 @@
 package resolve
 
-import "quartermaster"
+import (
+	"strings"
+
+	"quartermaster"
+)
 
 // registry passes tools that are switched on: the tool itself, and the server
 // that it belongs to.
@@ -10,24 +14,32 @@ func registry(q *request, _ candidates) (set, error) {
 
 // registered says why a tool is not registered; "" if it is.
 func registered(c *quartermaster.Catalog, tool *quartermaster.Tool) string {
-	if !tool.Active() {
+	own, server := tool.Active(), c.ServerEnabled(tool)
+	switch {
+	case own && server:
+		return ""
+	case own:
+		return "its server " + tool.Server + " is disabled"
+	case server:
 		return "it is disabled"
 	}
-	if tool.Server != "" {
-		if s := c.Server(tool.Server); s != nil && !s.Enabled {
-			return "its server " + s.Name + " is disabled"
-		}
-	}
-	return ""
+	return "it is disabled, and so is its server " + tool.Server
 }
 
-func registryWords(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string) {
+func registryReason(q *request, tool *quartermaster.Tool, passed bool) string {
 	if passed {
-		return "it is enabled", ""
+		return "it is enabled"
 	}
-	reason = registered(q.index.catalog, tool)
-	if tool.Active() {
-		return reason, "enable the server " + tool.Server
+	return registered(q.index.catalog, tool)
+}
+
+func registryRemedy(q *request, tool *quartermaster.Tool) string {
+	var commands []string
+	if !tool.Active() {
+		commands = append(commands, q.command("tools", "enable", tool.Name))
 	}
-	return reason, "enable it: quartermaster tools enable " + tool.Name
+	if !q.index.catalog.ServerEnabled(tool) {
+		commands = append(commands, q.command("servers", "enable", tool.Server))
+	}
+	return strings.Join(commands, " and ")
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -31,6 +32,7 @@ type Resolver struct {
 
 	mu       sync.RWMutex
 	projects map[string]*project
+	draft    atomic.Pointer[index]
 }
 
 var (
@@ -46,23 +48,25 @@ func New(catalogs Catalogs, permission, policy quartermaster.Judge) *Resolver {
 }
 
 // gate is one check. pass returns the tools it lets through, of those that are
-// candidates; words says why it lets a tool through or not.
+// candidates; reason says why it lets a tool through or not, remedy what would
+// let it through.
 type gate struct {
-	name  quartermaster.Gate
-	pass  func(*request, candidates) (set, error)
-	words func(q *request, tool *quartermaster.Tool, passed bool) (reason, remedy string)
+	name   quartermaster.Gate
+	pass   func(*request, candidates) (set, error)
+	reason func(q *request, tool *quartermaster.Tool, passed bool) string
+	remedy func(q *request, tool *quartermaster.Tool) string
 }
 
 // gates is the order of SPEC 6. A gate whose engine is absent is left out.
 func (r *Resolver) gates() []gate {
 	all := []gate{
-		{quartermaster.GateRegistry, registry, registryWords},
-		{quartermaster.GateCapsule, capsule, capsuleWords},
-		{quartermaster.GateDepth, depth, depthWords},
-		{quartermaster.GateGroup, group, groupWords},
-		{quartermaster.GateState, state, stateWords},
-		{quartermaster.GatePermission, permission, judgedWords(quartermaster.GatePermission)},
-		{quartermaster.GatePolicy, policy, judgedWords(quartermaster.GatePolicy)},
+		{quartermaster.GateRegistry, registry, registryReason, registryRemedy},
+		{quartermaster.GateCapsule, capsule, capsuleReason, capsuleRemedy},
+		{quartermaster.GateDepth, depth, depthReason, depthRemedy},
+		{quartermaster.GateGroup, group, groupReason, groupRemedy},
+		{quartermaster.GateState, state, stateReason, stateRemedy},
+		{quartermaster.GatePermission, permission, judgedReason(quartermaster.GatePermission), judgedRemedy(quartermaster.GatePermission)},
+		{quartermaster.GatePolicy, policy, judgedReason(quartermaster.GatePolicy), judgedRemedy(quartermaster.GatePolicy)},
 	}
 	return slices.DeleteFunc(all, func(g gate) bool {
 		return g.name == quartermaster.GatePermission && r.permission == nil ||
@@ -89,6 +93,7 @@ type request struct {
 	question quartermaster.Question
 	groups   groups
 	judged   map[quartermaster.Gate]judged
+	leading  map[string][]string // names of tools by the state they lead to, when first needed
 	warnings []string
 }
 
@@ -125,11 +130,13 @@ type answer struct {
 func (q *request) answer() *answer {
 	return &answer{Resolution: quartermaster.Resolution{
 		Groups: q.groups.effective, State: q.caller.State, Revision: q.index.catalog.Revision(), Warnings: q.warnings,
-		Refusals: nobody,
+		Refusals: nobody, Filtered: nothingFiltered,
 	}}
 }
 
 func nobody(func(*quartermaster.Tool, quartermaster.Refusal) bool) {}
+
+func nothingFiltered(quartermaster.Gate, int) ([]*quartermaster.Tool, int) { return nil, 0 }
 
 // list intersects what every gate lets through.
 func (q *request) list() (*quartermaster.Resolution, error) {
@@ -149,7 +156,32 @@ func (q *request) list() (*quartermaster.Resolution, error) {
 	a := q.answer()
 	a.Tools = q.visible(left)
 	a.Refusals = q.refusals(q.index.every, passes)
+	a.Filtered = q.filtered(passes)
 	return &a.Resolution, nil
+}
+
+// filtered tells what one gate alone has taken from the list. It costs as much
+// as the agent reaches, not as the catalog holds.
+func (q *request) filtered(passes []set) func(quartermaster.Gate, int) ([]*quartermaster.Tool, int) {
+	return func(name quartermaster.Gate, most int) (tools []*quartermaster.Tool, total int) {
+		left := q.reach.set.Clone()
+		for i, g := range q.resolver.chain {
+			if g.name == name {
+				after := left.Clone()
+				passes[i].narrow(after)
+				left.AndNot(after)
+				return q.first(left, most), int(left.GetCardinality())
+			}
+			passes[i].narrow(left)
+		}
+		return nil, 0
+	}
+}
+
+// first are at most so many tools of a set, by name.
+func (q *request) first(m *roaring.Bitmap, most int) []*quartermaster.Tool {
+	tools := q.visible(m)
+	return tools[:min(most, len(tools))]
 }
 
 // admit asks every gate about one tool.
@@ -178,8 +210,7 @@ func (q *request) admit() (*quartermaster.Resolution, error) {
 func (q *request) refused(slot uint32, g gate) func(func(*quartermaster.Tool, quartermaster.Refusal) bool) {
 	return func(yield func(*quartermaster.Tool, quartermaster.Refusal) bool) {
 		tool := q.index.tool(slot)
-		reason, _ := g.words(q, tool, false)
-		yield(tool, quartermaster.Refusal{Gate: g.name, Reason: reason})
+		yield(tool, quartermaster.Refusal{Gate: g.name, Reason: g.reason(q, tool, false)})
 	}
 }
 
@@ -257,8 +288,7 @@ func (q *request) refusals(asked *roaring.Bitmap, passes []set) func(func(*quart
 				continue
 			}
 			g := q.resolver.chain[first]
-			reason, _ := g.words(q, tool, false)
-			if !yield(tool, quartermaster.Refusal{Gate: g.name, Reason: reason}) {
+			if !yield(tool, quartermaster.Refusal{Gate: g.name, Reason: g.reason(q, tool, false)}) {
 				return
 			}
 		}

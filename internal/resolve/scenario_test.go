@@ -103,7 +103,7 @@ func catalogOf(t testing.TB, data []byte) *quartermaster.Catalog {
 }
 
 func empty() *quartermaster.Catalog {
-	return quartermaster.NewCatalog(quartermaster.Project{ID: "p", Name: "p", Plan: quartermaster.PlanFree})
+	return quartermaster.NewCatalog(quartermaster.Project{ID: "default", Name: "p", Plan: quartermaster.PlanFree})
 }
 
 func apply(t testing.TB, c *quartermaster.Catalog, doc quartermaster.Document) *quartermaster.Catalog {
@@ -160,7 +160,7 @@ func readCases(t *testing.T, file, text string) []scenarioCase {
 
 func readCaller(t *testing.T, text string) quartermaster.Caller {
 	t.Helper()
-	caller := quartermaster.Caller{Project: "p", User: "somebody", Granted: []string{"*"}}
+	caller := quartermaster.Caller{Project: "default", User: "somebody", Granted: []string{"*"}}
 	for _, field := range strings.Fields(text) {
 		key, value, _ := strings.Cut(field, "=")
 		switch key {

@@ -32,7 +32,7 @@ func checkAgents(t *rapid.T, r *Resolver, tool *quartermaster.Tool, who quarterm
 	var want []string
 	for _, agent := range agentWords {
 		for _, state := range []string{"undefined", "p", "q", unnamed} {
-			caller := quartermaster.Caller{Project: "p", Agent: agent, Groups: []string{"*"}, State: state, Granted: []string{"*"}}
+			caller := quartermaster.Caller{Project: "default", Agent: agent, Groups: []string{"*"}, State: state, Granted: []string{"*"}}
 			res, err := r.Resolve(t.Context(), caller, quartermaster.Question{})
 			must(t, err)
 			for _, listed := range res.Tools {
@@ -66,7 +66,7 @@ func checkGranted(t *rapid.T, r *Resolver, tool *quartermaster.Tool, who quarter
 	for _, u := range r.catalogs.(fixed).catalog.Users() {
 		var want []string
 		for _, group := range append([]string{"*"}, who.Groups...) {
-			caller := quartermaster.Caller{Project: "p", Agent: "m", User: u.ID, Groups: []string{group}}
+			caller := quartermaster.Caller{Project: "default", Agent: "m", User: u.ID, Groups: []string{group}}
 			if _, err := r.Resolve(t.Context(), caller, quartermaster.Question{}); err == nil && !slices.Contains(want, group) {
 				want = append(want, group)
 			}

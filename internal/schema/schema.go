@@ -24,6 +24,7 @@ func Check(raw json.RawMessage) error {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuse{})
+	c.UseRegexpEngine(compileECMA)
 	if err := c.AddResource(here, doc); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 		"dangling":         {`{"$ref":"#/$defs/none"}`, "none"},
 		"not even JSON":    {`{`, "JSON"},
 		"pattern":          {`{"pattern":"("}`, "pattern"},
+		"ECMA pattern":     {`{"pattern":"^(?=.*[a-z])(?!x)\\p{L}+$"}`, ""},
 		"refers to itself": {`{"properties":{"next":{"$ref":"#"}}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

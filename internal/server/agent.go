@@ -130,6 +130,40 @@ func (s *Server) checkAliases(d *quartermaster.Draft, agents map[string]string) 
 	return e
 }
 
+// definitionWarnings are what the editor of a project file should know of the
+// definitions in it (AGT-2), by agent: everything about one that changes, of
+// the others what the rest of the change brings.
+func (s *Server) definitionWarnings(d *quartermaster.Draft, next *quartermaster.Catalog, doc quartermaster.Document) map[string][]string {
+	changed, reach := map[string]bool{}, false
+	for _, ch := range d.Changes() {
+		switch ch.Noun {
+		case quartermaster.NounAgent:
+			changed[ch.Key] = true
+		case quartermaster.NounTool, quartermaster.NounServer, quartermaster.NounBindings:
+			reach = true
+		}
+	}
+	var all map[string][]string
+	for id := range doc.Agents {
+		if !changed[id] && !reach {
+			continue
+		}
+		_, warnings := s.Advisor.Check(d.Base(), next, id)
+		if !changed[id] && len(warnings) > 0 {
+			_, known := s.Advisor.Check(d.Base(), d.Base(), id)
+			warnings = slices.DeleteFunc(warnings, func(w string) bool { return slices.Contains(known, w) })
+		}
+		if len(warnings) == 0 {
+			continue
+		}
+		if all == nil {
+			all = map[string][]string{}
+		}
+		all[id] = warnings
+	}
+	return all
+}
+
 func (s *Server) deleteAgent(ctx context.Context, in *AgentInput) (*struct{}, error) {
 	_, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error { return d.DeleteAgent(in.Agent) })
 	return nil, err

@@ -119,12 +119,12 @@ func TestReplaceBindingsInput(t *testing.T) {
 		status int
 		at     string
 	}{
-		`{"agentId":"a"}`:                                   {422, "body"},
+		`{"agentId":"a"}`:                                   {422, "body.toolIds"},
 		`{"agentId":"a","toolIds":null}`:                    {422, "body.toolIds"},
 		`{"agentId":"a","toolIds":"x"}`:                     {422, "body.toolIds"},
 		`{"agentId":"a","toolIds":[1]}`:                     {422, "body.toolIds[0]"},
 		`{"agentId":"a","toolIds":[null]}`:                  {422, "body.toolIds[0]"},
-		`{"toolIds":[]}`:                                    {422, "body"},
+		`{"toolIds":[]}`:                                    {422, "body.agentId"},
 		`{"agentId":"","toolIds":[]}`:                       {422, "body.agentId"},
 		`{"agentId":null,"toolIds":[]}`:                     {422, "body.agentId"},
 		`{"agentId":7,"toolIds":[]}`:                        {422, "body.agentId"},

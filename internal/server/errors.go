@@ -132,6 +132,9 @@ func newProblem(status int, message string, errs ...error) huma.StatusError {
 		if at, why, ok := strings.Cut(text, ": "); ok && location == "body" && strings.HasPrefix(at, "body") {
 			location, text = at, why // checkJSON says exactly where
 		}
+		if field, ok := strings.CutPrefix(text, "expected required property "); ok {
+			location, text = location+"."+strings.TrimSuffix(field, " to be present"), "is required"
+		}
 		p.Errors = append(p.Errors, quartermaster.Fault{Location: location, Message: text})
 	}
 	if len(p.Errors) > 0 {
@@ -170,11 +173,11 @@ func problemsForUnrouted(mux *http.ServeMux) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		said := &unrouted{header: http.Header{}}
+		said := &overheard{header: http.Header{}}
 		h.ServeHTTP(said, r)
 		switch said.status {
 		case http.StatusNotFound:
-			writeProblem(w, problemOf(said.status, quartermaster.CodeNotFound, "there is nothing at "+r.URL.Path+"; /docs lists what there is"))
+			writeProblem(w, nothingAt(r))
 		case http.StatusMethodNotAllowed:
 			w.Header().Set("Allow", said.header.Get("Allow"))
 			writeProblem(w, problemOf(said.status, quartermaster.CodeNotAllowed, r.Method+" is not possible here; possible: "+said.header.Get("Allow")))
@@ -184,15 +187,20 @@ func problemsForUnrouted(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// unrouted hears what net/http would have answered.
-type unrouted struct {
-	header http.Header
-	status int
+func nothingAt(r *http.Request) *Problem {
+	return problemOf(http.StatusNotFound, quartermaster.CodeNotFound, "there is nothing at "+r.URL.Path+"; /docs lists what there is")
 }
 
-func (u *unrouted) Header() http.Header         { return u.header }
-func (u *unrouted) WriteHeader(status int)      { u.status = status }
-func (u *unrouted) Write(b []byte) (int, error) { return len(b), nil }
+// overheard is what a handler would have answered.
+type overheard struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (o *overheard) Header() http.Header         { return o.header }
+func (o *overheard) WriteHeader(status int)      { o.status = status }
+func (o *overheard) Write(b []byte) (int, error) { return o.body.Write(b) }
 
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	var body bytes.Buffer

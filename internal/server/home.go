@@ -14,20 +14,42 @@ var homeHTML string
 
 var homePage = template.Must(template.New("home").Parse(homeHTML))
 
+// some is as much of a list as fits on the page.
+type some[T any] struct {
+	Items []T
+	Total int
+}
+
+// More is how many are left out.
+func (s some[T]) More() int { return s.Total - len(s.Items) }
+
+func someOf[T, V any](all []T, view func(T) V) some[V] {
+	const most = 200
+	items := make([]V, 0, min(most, len(all)))
+	for _, t := range all[:min(most, len(all))] {
+		items = append(items, view(t))
+	}
+	return some[V]{items, len(all)}
+}
+
 // home shows what the server knows, so that a newcomer sees something.
 func (s *Server) home(w http.ResponseWriter, r *http.Request) {
+	type toolView struct {
+		quartermaster.Tool
+		Groups []string // in effect, where the tool's own may be absent
+	}
 	type projectView struct {
 		quartermaster.Project
-		Tools   []quartermaster.Tool
-		Agents  []agentSummary
-		Servers []quartermaster.Server
+		Tools   some[toolView]
+		Agents  some[agentSummary]
+		Servers some[quartermaster.Server]
 	}
 	projects, err := s.Store.Projects(r.Context())
 	if err != nil {
 		writeProblem(w, s.problem(r.Context(), err))
 		return
 	}
-	const most = 20 // projects, and things of each: the rest is in the API
+	const most = 20 // projects: the rest is in the API
 	view := struct {
 		Version  string
 		Projects []projectView
@@ -39,14 +61,13 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 			writeProblem(w, s.problem(r.Context(), err))
 			return
 		}
-		v := projectView{Project: c.Project(), Agents: agents(c)}
-		for _, t := range c.Tools() {
-			v.Tools = append(v.Tools, s.view(t))
-		}
-		for _, server := range c.Servers() {
-			v.Servers = append(v.Servers, s.viewServer(c, server))
-		}
-		view.Projects = append(view.Projects, v)
+		counts := toolsByServer(c)
+		view.Projects = append(view.Projects, projectView{
+			Project: c.Project(),
+			Tools:   someOf(c.Tools(), func(t *quartermaster.Tool) toolView { return toolView{s.view(t), c.GroupsOf(t)} }),
+			Agents:  someOf(agents(c), func(a agentSummary) agentSummary { return a }),
+			Servers: someOf(c.Servers(), func(u *quartermaster.Server) quartermaster.Server { return s.viewServer(c, u, counts) }),
+		})
 	}
 	var page bytes.Buffer
 	if err := homePage.Execute(&page, view); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"quartermaster"
@@ -37,6 +38,7 @@ type Server struct {
 	started time.Time
 	metrics *metrics
 	handler http.Handler
+	ready   atomic.Bool
 }
 
 // New makes a Server.
@@ -48,6 +50,10 @@ func New(c Config) *Server {
 	s.handler = s.routes()
 	return s
 }
+
+// SetReady lets /readyz say that requests can be answered. Before that the
+// project may lack what the server was told to apply at its start.
+func (s *Server) SetReady() { s.ready.Store(true) }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }

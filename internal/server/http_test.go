@@ -2,13 +2,13 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"quartermaster"
-	"quartermaster/internal/schema"
 )
 
 // EXE-2: every code has a status, and every problem says its code.
@@ -141,17 +141,30 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// CAT-5: editors get a JSON Schema of project files that is one.
-func TestProjectSchema(t *testing.T) {
+// WF-4: the first page tells the groups in effect, and no more than a page
+// holds.
+func TestHome(t *testing.T) {
 	r := newRest(t, "")
-	a := r.do("GET", "/schemas/project.json", nil)
-	a.ok(200, nil)
-	if err := schema.Check(a.body); err != nil {
-		t.Error(err)
+	r.do("PUT", "servers/files", `{"transport":"stdio","command":"x","groups":["vault"]}`).ok(201, nil)
+	r.tool("files__read", "provider", "mcp", "server", "files", "config", nil)
+	r.tool("shut", "groups", []string{})
+	file := `{"quartermaster":"v1","tools":{`
+	for i := range 250 {
+		file += fmt.Sprintf(`"z%03d":{},`, i)
 	}
-	for _, word := range []string{`"availableInStates"`, `"transport"`, `"bindings"`, `"maxDepth"`} {
-		if !strings.Contains(string(a.body), word) {
-			t.Errorf("%s is missing", word)
+	r.do("POST", "apply", strings.TrimSuffix(file, ",")+`}}`).ok(200, nil)
+	home := string(r.do("GET", "/", nil).body)
+	row := func(tool string) string {
+		_, rest, _ := strings.Cut(home, "<code>"+tool+"</code>")
+		row, _, _ := strings.Cut(rest, "</tr>")
+		return row
+	}
+	for tool, groups := range map[string]string{"echo": "default", "files__read": "vault", "shut": "none (only *)"} {
+		if !strings.Contains(row(tool), groups) {
+			t.Errorf("%s: %s, want %s", tool, row(tool), groups)
 		}
+	}
+	if !strings.Contains(home, "<h3>256 tools</h3>") || !strings.Contains(home, "and 56 more") || row("z249") != "" || row("z000") == "" {
+		t.Error("the page does not end in time")
 	}
 }

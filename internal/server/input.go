@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,10 +32,13 @@ func unmarshal(data []byte, v any) error {
 	if err := checkJSON(data); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, plain); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var read any
+	if err := d.Decode(&read); err != nil {
 		return err
 	}
-	veil(*plain)
+	*plain = veil(read)
 	return nil
 }
 
@@ -43,21 +49,28 @@ var (
 	unveiled = strings.NewReplacer("\uE000", ".", "\uE001", "[")
 )
 
-func veil(v any) {
+// veil makes of v what huma can check.
+func veil(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		shown := make(map[string]any, len(v))
 		for k, inner := range v {
-			veil(inner)
-			if veiledKey := veiled.Replace(k); veiledKey != k {
-				delete(v, k)
-				v[veiledKey] = inner
-			}
+			shown[veiled.Replace(k)] = veil(inner)
 		}
+		return shown
 	case []any:
-		for _, inner := range v {
-			veil(inner)
+		for i, inner := range v {
+			v[i] = veil(inner)
+		}
+	case json.Number:
+		// huma takes 1e2 for an integer, but encoding/json does not read it into
+		// one. Left as it is it counts as none, and is refused with its place.
+		f, err := v.Float64()
+		if _, notInt := v.Int64(); err == nil && (notInt == nil || f != math.Trunc(f)) {
+			return f
 		}
 	}
+	return v
 }
 
 // checkJSON finds what encoding/json would let pass silently.
@@ -65,50 +78,80 @@ func checkJSON(data []byte) error {
 	if !utf8.Valid(data) {
 		return errors.New("the body is not valid UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := checkValue(d, "body", 0); err != nil {
+	c := checker{json.NewDecoder(bytes.NewReader(data)), data}
+	c.UseNumber()
+	if err := c.value("body", 0); err != nil {
 		return err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if _, err := c.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("the body goes on after its JSON value")
 	}
 	return nil
 }
 
-func checkValue(d *json.Decoder, path string, depth int) error {
+// checker reads data token by token.
+type checker struct {
+	*json.Decoder
+	data []byte
+}
+
+// token is the next token, which stands at path.
+func (c checker) token(path string) (json.Token, error) {
+	begin := c.InputOffset()
+	token, err := c.Token()
+	if err != nil {
+		return nil, fmt.Errorf("%s: not valid JSON: %w", path, err)
+	}
+	// A replacement character is there because somebody wrote one, or because
+	// half a pair became one.
+	if text, ok := token.(string); ok && strings.ContainsRune(text, utf8.RuneError) && halfPair(c.data[begin:c.InputOffset()]) {
+		return nil, fmt.Errorf("%s: the text holds half of a surrogate pair (\\ud800 to \\udfff), which is no character", path)
+	}
+	return token, nil
+}
+
+func (c checker) value(path string, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%s...: nested deeper than %d", path[:min(len(path), 100)], maxNesting)
 	}
-	token, err := d.Token()
-	if err != nil {
-		return fmt.Errorf("%s: not valid JSON: %w", path, err)
-	}
-	switch token {
-	case json.Delim('{'):
-		err = checkObject(d, path, depth)
-	case json.Delim('['):
-		for i := 0; d.More() && err == nil; i++ {
-			err = checkValue(d, fmt.Sprintf("%s[%d]", path, i), depth+1)
-		}
-	default:
-		return nil
-	}
+	token, err := c.token(path)
 	if err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != nil { // the closing delimiter
-		return fmt.Errorf("%s: not valid JSON: %w", path, err)
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			err = c.object(path, depth)
+		} else {
+			err = c.list(path, depth)
+		}
+		if err == nil {
+			_, err = c.token(path) // the closing delimiter
+		}
+		return err
+	case json.Number:
+		if _, err := token.Float64(); err != nil {
+			return fmt.Errorf("%s: the number is too large", path)
+		}
 	}
 	return nil
 }
 
-func checkObject(d *json.Decoder, path string, depth int) error {
+func (c checker) list(path string, depth int) error {
+	for i := 0; c.More(); i++ {
+		if err := c.value(fmt.Sprintf("%s[%d]", path, i), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c checker) object(path string, depth int) error {
 	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
+	for c.More() {
+		token, err := c.token(path)
 		if err != nil {
-			return fmt.Errorf("%s: not valid JSON: %w", path, err)
+			return err
 		}
 		key, _ := token.(string)
 		at := path + "." + key
@@ -116,11 +159,45 @@ func checkObject(d *json.Decoder, path string, depth int) error {
 			return fmt.Errorf("%s: the key stands there twice", at)
 		}
 		seen[key] = true
-		if err := checkValue(d, at, depth+1); err != nil {
+		if err := c.value(at, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// halfPair reports whether a valid string of JSON has an escape for half of a
+// surrogate pair without its other half.
+func halfPair(raw []byte) bool {
+	for {
+		at := bytes.IndexByte(raw, '\\')
+		if at < 0 {
+			return false
+		}
+		raw = raw[at:]
+		half := surrogate(raw)
+		if half == 0 {
+			raw = raw[2:]
+			continue
+		}
+		raw = raw[6:]
+		if utf16.DecodeRune(half, surrogate(raw)) == utf8.RuneError {
+			return true
+		}
+		raw = raw[6:]
+	}
+}
+
+// surrogate is the half of a pair that raw begins with as \uXXXX, or 0.
+func surrogate(raw []byte) rune {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0
+	}
+	r, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	if err != nil || !utf16.IsSurrogate(rune(r)) {
+		return 0
+	}
+	return rune(r)
 }
 
 // singleParameters refuses a query that leaves open which value is meant.
@@ -164,12 +241,14 @@ type PageInput struct {
 type ProjectInput struct {
 	Project string `path:"project" example:"default"`
 
-	caller quartermaster.Caller
+	caller  quartermaster.Caller
+	request string // its id, as in the log
 }
 
 // Resolve fills in the caller.
 func (p *ProjectInput) Resolve(ctx huma.Context) []error {
 	var err error
+	p.request = ctx.Header(requestIDHeader)
 	p.caller, err = callerOf(ctx.Header, p.Project)
 	return details(err)
 }

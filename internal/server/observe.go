@@ -90,13 +90,17 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
+// requestIDHeader carries a request's id to the client and to what handles it.
+const requestIDHeader = "Quartermaster-Request-Id"
+
 // observe gives every request an id, a line in the log and a place in the
 // metrics.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := quartermaster.NewID()
-		w.Header().Set("Quartermaster-Request-Id", id)
+		w.Header().Set(requestIDHeader, id)
+		r.Header.Set(requestIDHeader, id) // in place of what a client may have written there
 		answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
 

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -17,20 +18,34 @@ func (p *patchOf[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Schema is that of T with nothing required.
+// Schema is that of T with nothing required and null for everything.
 func (patchOf[T]) Schema(r huma.Registry) *huma.Schema {
 	t := reflect.TypeFor[T]()
 	whole := r.SchemaFromRef(r.Schema(t, true, "").Ref)
 	name := t.Name() + "Patch"
 	if r.Map()[name] == nil {
+		properties := make(map[string]*huma.Schema, len(whole.Properties))
+		for field, s := range whole.Properties {
+			properties[field] = orNull(s)
+		}
 		s := &huma.Schema{
-			Type: huma.TypeObject, Properties: whole.Properties, AdditionalProperties: false,
+			Type: huma.TypeObject, Properties: properties, AdditionalProperties: false,
 			Description: "A JSON merge patch: only what shall change; null removes.",
 		}
 		s.PrecomputeMessages()
 		r.Map()[name] = s
 	}
-	return &huma.Schema{Ref: "#/components/schemas/" + name}
+	return &huma.Schema{Ref: refPrefix + name}
+}
+
+// orNull is a schema that takes null too. Its words stay those of s.
+func orNull(s *huma.Schema) *huma.Schema {
+	null := *s
+	null.Nullable = true
+	if len(s.Enum) > 0 {
+		null.Enum = append(slices.Clone(s.Enum), nil)
+	}
+	return &null
 }
 
 // apply returns what the patch makes of v.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -78,29 +79,23 @@ type applyOutput struct {
 		DryRun   bool                       `json:"dryRun"`
 		Revision int64                      `json:"revision" doc:"Of the project, after the change if there was one"`
 		Changes  []quartermaster.Difference `json:"changes"`
-		Warnings []string                   `json:"warnings,omitempty" doc:"What the change makes odd about the workflow"`
+		Warnings []string                   `json:"warnings,omitempty" doc:"What the change makes odd about the workflow, and what has no effect in the file's definitions"`
 	}
 }
 
 // apply puts a whole project file into force, or nothing of it.
 func (s *Server) apply(ctx context.Context, in *documentInput) (*applyOutput, error) {
-	if err := s.checkDocument(in.Body); err != nil {
-		return nil, err
-	}
+	faults := s.documentFaults(in.Body) // here: it takes long, and needs no draft
 	out := &applyOutput{}
 	out.Body.DryRun = in.DryRun
 	edit := func(d *quartermaster.Draft) error {
-		if err := d.Apply(in.Body, in.Prune); err != nil {
+		if err := s.applyTo(d, in.Body, in.Prune, faults); err != nil {
 			return err
 		}
 		if out.Body.Changes = d.Diff(); len(out.Body.Changes) > 0 {
-			out.Body.Warnings = workflowWarnings(d.Base(), d.Catalog())
+			out.Body.Warnings = s.applyWarnings(d, in.Body)
 		}
-		at := make(map[string]string, len(in.Body.Agents))
-		for id := range in.Body.Agents {
-			at[id] = "agents." + id + "."
-		}
-		return s.checkAliases(d, at)
+		return nil
 	}
 	c, err := s.change(ctx, in.Project, in.DryRun, edit)
 	if err != nil {
@@ -108,6 +103,41 @@ func (s *Server) apply(ctx context.Context, in *documentInput) (*applyOutput, er
 	}
 	out.Body.Revision = c.Revision()
 	return out, nil
+}
+
+// applyTo puts a project file into a draft, or says why it cannot be: by all
+// its faults, those that are known already too.
+func (s *Server) applyTo(d *quartermaster.Draft, doc quartermaster.Document, prune bool, known []quartermaster.Fault) error {
+	err := d.Apply(doc, prune)
+	if len(known) > 0 {
+		all := quartermaster.Errorf(quartermaster.CodeInvalidRequest, "the project file is not valid; nothing was changed")
+		if e, ok := errors.AsType[*quartermaster.Error](err); ok {
+			all.Faults = e.Faults
+		}
+		all.Faults = slices.Concat(all.Faults, known)
+		return all
+	}
+	if err != nil {
+		return err
+	}
+	at := make(map[string]string, len(doc.Agents))
+	for id := range doc.Agents {
+		at[id] = "agents." + id + "."
+	}
+	return s.checkAliases(d, at)
+}
+
+// applyWarnings are what whoever applies a file should know.
+func (s *Server) applyWarnings(d *quartermaster.Draft, doc quartermaster.Document) []string {
+	next := d.Catalog()
+	all := workflowWarnings(d.Base(), next)
+	byAgent := s.definitionWarnings(d, next, doc)
+	for _, id := range slices.Sorted(maps.Keys(byAgent)) {
+		for _, w := range byAgent[id] {
+			all = append(all, "agent "+id+": "+w)
+		}
+	}
+	return all
 }
 
 // change runs edit for good, or on a draft that is thrown away.
@@ -122,19 +152,17 @@ func (s *Server) change(ctx context.Context, project string, dryRun bool, edit f
 	return c, edit(c.Draft(s.started))
 }
 
-func (s *Server) checkDocument(doc quartermaster.Document) error {
-	e := quartermaster.Errorf(quartermaster.CodeInvalidRequest, "the project file is not valid; nothing was changed")
+// documentFaults are those of the schemas in a project file.
+func (s *Server) documentFaults(doc quartermaster.Document) []quartermaster.Fault {
+	var faults []quartermaster.Fault
 	for _, name := range slices.Sorted(maps.Keys(doc.Tools)) {
 		t := doc.Tools[name]
 		for _, f := range s.schemaFaults(&t) {
-			f.Location = "body.tools." + name + "." + f.Location
-			e.Faults = append(e.Faults, f)
+			f.Location = "tools." + name + "." + f.Location
+			faults = append(faults, f)
 		}
 	}
-	if len(e.Faults) == 0 {
-		return nil
-	}
-	return e
+	return faults
 }
 
 type exportOutput struct{ Body json.RawMessage }

@@ -22,7 +22,7 @@ func TestProjects(t *testing.T) {
 		}
 		r.do("POST", "/api/v1/projects", `{"id":"plain"}`).fails(409, quartermaster.CodeAlreadyExists, "")
 		for body, at := range map[string]string{
-			`{}`: "body", `{"id":""}`: "body.id", `{"id":"A"}`: "body.id", `{"id":"a_b"}`: "body.id", `{"id":"` + strings.Repeat("a", 41) + `"}`: "body.id",
+			`{}`: "body.id", `{"id":""}`: "body.id", `{"id":"A"}`: "body.id", `{"id":"a_b"}`: "body.id", `{"id":"` + strings.Repeat("a", 41) + `"}`: "body.id",
 			`{"id":"x","plan":"gold"}`: "body.plan", `{"id":"x","budget":1}`: "body.budget",
 		} {
 			r.do("POST", "/api/v1/projects", body).fails(422, quartermaster.CodeInvalidRequest, at)
@@ -114,7 +114,7 @@ func TestApplyAllOrNothing(t *testing.T) {
 			`{"quartermaster":"v1","tools":{"fine":{}},"bindings":{"a":["fine","none"]}}`:      "body.bindings.a[1]",
 			`{"quartermaster":"v1","tools":{"fine":{}},"agents":{"a":{"maxDepth":-1}}}`:        "body.agents.a.maxDepth",
 			`{"quartermaster":"v2","tools":{"fine":{}}}`:                                       "body.quartermaster",
-			`{"tools":{"fine":{}}}`:                     "body",
+			`{"tools":{"fine":{}}}`:                     "body.quartermaster",
 			`{"quartermaster":"v1","tool":{"fine":{}}}`: "body.tool",
 		} {
 			r.do("POST", "apply", bad).fails(422, quartermaster.CodeInvalidRequest, at)
@@ -123,4 +123,32 @@ func TestApplyAllOrNothing(t *testing.T) {
 			t.Errorf("something was applied: %s", names(p))
 		}
 	})
+}
+
+// CAT-5: all that is wrong in a file is told at once: schemas, names and
+// references.
+func TestApplyTellsAll(t *testing.T) {
+	r := newRest(t, "")
+	const wrong = `{"quartermaster":"v1","tools":{"bad name":{},"x":{"inputSchema":{"type":"banana"}},"y":{"server":"none","outputSchema":{"type":7}}},
+		"bindings":{"a":["none"]}}`
+	for _, path := range []string{"apply", "apply?dryRun=true", "whatif"} {
+		for _, at := range []string{
+			"body.tools.bad name.name", "body.tools.x.inputSchema", "body.tools.y.server", "body.tools.y.outputSchema", "body.bindings.a[0]",
+		} {
+			r.do("POST", path, wrong).fails(422, quartermaster.CodeInvalidRequest, at)
+		}
+	}
+}
+
+// REST-1: a number that does not fit is refused with its place.
+func TestNumbersThatDoNotFit(t *testing.T) {
+	r := newRest(t, "")
+	for body, at := range map[string]string{
+		`{"maxDepth":1e1}`: "body.maxDepth", `{"maxSteps":1e30}`: "body.maxSteps", `{"maxSteps":99999999999999999999}`: "body.maxSteps",
+		`{"maxDepth":1.5}`: "body.maxDepth",
+	} {
+		r.do("PUT", "agents/a", body).fails(422, quartermaster.CodeInvalidRequest, at)
+	}
+	r.do("POST", "apply", `{"quartermaster":"v1","agents":{"a.b":{"maxSteps":1e30}}}`).fails(422, quartermaster.CodeInvalidRequest, "body.agents.a.b.maxSteps")
+	r.do("PUT", "agents/a", `{"memory":{"n":1e30,"m":99999999999999999999}}`).ok(201, nil)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -23,24 +24,64 @@ type QuestionInput struct {
 }
 
 // Resolve keeps apart what huma does not: no group parameter, and an empty one
-// (GATE-4).
+// (GATE-4). A parameter wins over the header.
 func (q *QuestionInput) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	groups, asked := u.Query()["group"]
-	if header := ctx.Header("Quartermaster-Group"); !asked && header != "" {
-		groups, asked = strings.Split(header, ","), true
+	var err error
+	if asked {
+		q.Groups, err = askedGroups("query.group", groups)
+	} else {
+		q.Groups, err = groupHeaderOf(ctx).groups()
 	}
+	return details(err)
+}
+
+// askedGroups are groups as a query or a header has them, where a list of
+// nothing is written as one that is empty.
+func askedGroups(location string, values []string) ([]string, error) {
 	switch {
-	case !asked:
-		q.Groups = nil
-	case len(groups) == 1 && groups[0] == "":
-		q.Groups = []string{}
-	case slices.Contains(groups, ""):
-		return []error{&huma.ErrorDetail{Location: "query.group", Message: "must not be empty beside others"}}
-	default:
-		q.Groups = groups
+	case len(values) == 1 && values[0] == "":
+		return []string{}, nil
+	case slices.Contains(values, ""):
+		return nil, fault(location, "must not be empty beside others")
 	}
+	return values, nil
+}
+
+// GroupHeaderInput are the groups asked for by header, where the body may ask
+// too. Only who looks at both can tell whether the header counts.
+type GroupHeaderInput struct{ header groupHeader }
+
+// Resolve keeps the header for later.
+func (g *GroupHeaderInput) Resolve(ctx huma.Context) []error {
+	g.header = groupHeaderOf(ctx)
 	return nil
+}
+
+// groupHeader are the lines of the header Quartermaster-Group; nil: there are
+// none.
+type groupHeader []string
+
+func groupHeaderOf(ctx huma.Context) groupHeader {
+	var lines groupHeader
+	ctx.EachHeader(func(name, value string) {
+		if name == "Quartermaster-Group" {
+			lines = append(lines, value)
+		}
+	})
+	return lines
+}
+
+// groups are those of all lines; nil: nothing was asked.
+func (h groupHeader) groups() ([]string, error) {
+	var all []string
+	for _, line := range h {
+		for group := range strings.SplitSeq(line, ",") {
+			all = append(all, strings.TrimSpace(group))
+		}
+	}
+	return askedGroups("header.Quartermaster-Group", all)
 }
 
 // situation is the caller that an operator's question is about.
@@ -60,6 +101,7 @@ func situation(c quartermaster.Caller, q QuestionInput) (quartermaster.Caller, e
 
 type resolveInput struct {
 	ProjectInput
+	GroupHeaderInput
 	Body struct {
 		Agent   string   `json:"agent" doc:"1 to 255 characters" example:"responder"`
 		User    string   `json:"user,omitempty" doc:"Absent: you"`
@@ -85,6 +127,15 @@ func (s *Server) resolve(ctx context.Context, in *resolveInput) (*resolveOutput,
 	if b.Session != "" {
 		return nil, fault("body.session", "there are no sessions yet; name the state instead")
 	}
+	if i := slices.Index(b.Groups, ""); i >= 0 {
+		return nil, fault(fmt.Sprintf("body.groups[%d]", i), "must not be empty")
+	}
+	if b.Groups == nil {
+		var err error
+		if b.Groups, err = in.header.groups(); err != nil {
+			return nil, err
+		}
+	}
 	c, err := situation(in.caller, QuestionInput{b.Agent, b.User, b.Groups, b.State, b.Depth})
 	if err != nil {
 		return nil, below("body", err)
@@ -95,7 +146,7 @@ func (s *Server) resolve(ctx context.Context, in *resolveInput) (*resolveOutput,
 		s.denied(c, err)
 		return nil, err
 	}
-	s.record(ctx, c, res, time.Since(began))
+	s.record(ctx, in.request, c, res, time.Since(began))
 	out := &resolveOutput{}
 	out.Body.State, out.Body.Revision, out.Body.Warnings = res.State, res.Revision, res.Warnings
 	out.Body.Tools = make([]quartermaster.Tool, len(res.Tools))
@@ -106,25 +157,31 @@ func (s *Server) resolve(ctx context.Context, in *resolveInput) (*resolveOutput,
 }
 
 // record writes seed 003's record of a request to the log.
-func (s *Server) record(ctx context.Context, c quartermaster.Caller, res *quartermaster.Resolution, took time.Duration) {
+func (s *Server) record(ctx context.Context, request string, c quartermaster.Caller, res *quartermaster.Resolution, took time.Duration) {
 	if !s.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	const most = 50 // names of each kind: a line is for reading
-	filtered := map[quartermaster.Gate][]string{quartermaster.GateGroup: {}, quartermaster.GateState: {}}
-	for tool, refusal := range res.Refusals {
-		if names, ok := filtered[refusal.Gate]; ok && len(names) < most {
-			filtered[refusal.Gate] = append(names, tool.Name)
-		}
+	requested := c.Groups
+	if requested == nil {
+		requested = []string{quartermaster.DefaultGroup}
 	}
-	available := make([]string, 0, min(most, len(res.Tools)))
-	for _, t := range res.Tools[:min(most, len(res.Tools))] {
-		available = append(available, t.Name)
+	byGroup, groupCount := res.Filtered(quartermaster.GateGroup, most)
+	byState, stateCount := res.Filtered(quartermaster.GateState, most)
+	s.Log.InfoContext(ctx, "tools resolved", "request_id", request, "project", c.Project, "agent", c.Agent, "user", c.User,
+		"requested_groups", requested, "initial_state", res.State,
+		"available", len(res.Tools), "available_tools", toolNames(res.Tools[:min(most, len(res.Tools))]),
+		"filtered_by_group", toolNames(byGroup), "filtered_by_group_count", groupCount,
+		"filtered_by_state", toolNames(byState), "filtered_by_state_count", stateCount,
+		"execution_time", took.Round(time.Microsecond).String())
+}
+
+func toolNames(tools []*quartermaster.Tool) []string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
 	}
-	s.Log.InfoContext(ctx, "tools resolved", "project", c.Project, "agent", c.Agent, "user", c.User,
-		"requested_groups", res.Groups, "initial_state", res.State, "available", len(res.Tools), "available_tools", available,
-		"filtered_by_group", filtered[quartermaster.GateGroup], "filtered_by_state", filtered[quartermaster.GateState],
-		"execution_time", took.Round(time.Microsecond))
+	return names
 }
 
 // denied counts requests for groups that the user was not granted (GATE-4).
@@ -176,7 +233,7 @@ type whatIfOutput struct {
 	Body struct {
 		Changes []quartermaster.Difference `json:"changes" doc:"What the file changes"`
 		quartermaster.Impact
-		Warnings map[string][]string `json:"warnings,omitempty" doc:"Of the changed definitions, by agent"`
+		Warnings map[string][]string `json:"warnings,omitempty" doc:"Of the file's definitions, by agent: all of one that changes, else what is new"`
 	}
 }
 
@@ -187,29 +244,19 @@ func (s *Server) whatIf(ctx context.Context, in *struct {
 	Body  quartermaster.Document
 },
 ) (*whatIfOutput, error) {
-	if err := s.checkDocument(in.Body); err != nil {
-		return nil, err
-	}
 	before, err := s.Store.Catalog(ctx, in.Project)
 	if err != nil {
 		return nil, err
 	}
 	d := before.Draft(time.Now())
-	if err := d.Apply(in.Body, in.Prune); err != nil {
+	if err := s.applyTo(d, in.Body, in.Prune, s.documentFaults(in.Body)); err != nil {
 		return nil, below("body", err)
 	}
 	after := d.Catalog()
 	out := &whatIfOutput{}
 	out.Body.Changes = d.Diff()
 	out.Body.Impact = s.Advisor.ImpactOf(before, after)
-	for id := range in.Body.Agents {
-		if conflicts, warnings := s.Advisor.Check(before, after, id); len(conflicts)+len(warnings) > 0 {
-			if out.Body.Warnings == nil {
-				out.Body.Warnings = map[string][]string{}
-			}
-			out.Body.Warnings[id] = warnings
-		}
-	}
+	out.Body.Warnings = s.definitionWarnings(d, after, in.Body)
 	return out, nil
 }
 

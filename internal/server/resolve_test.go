@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestResolve(t *testing.T) {
 			}
 		}
 		for body, at := range map[string]string{
-			`{}`: "body", `{"agent":""}`: "body.agent", `{"agent":"a","depth":-1}`: "body.depth", `{"agent":"a","groups":"x"}`: "body.groups",
+			`{}`: "body.agent", `{"agent":""}`: "body.agent", `{"agent":"a","depth":-1}`: "body.depth", `{"agent":"a","groups":"x"}`: "body.groups",
 			`{"agent":"a","user":"` + strings.Repeat("ü", 128) + `"}`: "body.user", `{"agent":"a","session":"x"}`: "body.session",
 		} {
 			r.do("POST", "resolve", body).fails(422, quartermaster.CodeInvalidRequest, at)
@@ -112,12 +113,12 @@ func TestExplain(t *testing.T) {
 		reason, remedy string
 	}{
 		"agent=responder&tool=hidden":                           {"registry", "disabled", "tools enable hidden"},
-		"agent=responder&tool=echo":                             {"capsule", "no pattern", "bind responder --add echo"},
-		"agent=stranger&tool=echo":                              {"capsule", "no definition", "bind stranger --add echo"},
+		"agent=responder&tool=echo":                             {"capsule", "no pattern", "quartermaster bind --add echo responder"},
+		"agent=stranger&tool=echo":                              {"capsule", "no definition", "quartermaster bind --add echo stranger"},
 		"agent=responder&tool=reply_draft":                      {"group", "group write", "request group write"},
 		"agent=responder&tool=reply_draft&group=write":          {"state", "state triage; the state is undefined", "by calling ticket_read"},
 		"agent=responder&tool=reply_draft&group=":               {"group", "no group at all", "write"},
-		"agent=responder&tool=reply_draft&user=bob&group=write": {"group", "is granted none", "grant the user group write"},
+		"agent=responder&tool=reply_draft&user=bob&group=write": {"group", "is granted none", "grant user \"bob\" group write"},
 		"agent=responder&tool=none":                             {"registry", "no tool of the project has this name", "tools list"},
 		"agent=responder&tool=read&user=bob":                    {"group", "not granted the group default", "grant"},
 	} {
@@ -175,6 +176,119 @@ func TestAgentWarnings(t *testing.T) {
 	r.do("GET", "agents/a.b", nil).fails(404, quartermaster.CodeNotFound, "")
 }
 
+// AGT-2: whoever applies a file hears what its definitions do not reach: all of
+// it for those that change, only what is new for the others.
+func TestApplyWarnsOfDefinitions(t *testing.T) {
+	r := newRest(t, "")
+	apply := func(query, body string) string {
+		t.Helper()
+		var got struct {
+			Warnings []string `json:"warnings"`
+		}
+		r.do("POST", "apply"+query, `{"quartermaster":"v1",`+body+`}`).ok(200, &got)
+		return strings.Join(got.Warnings, "\n")
+	}
+	const (
+		hello = `"tools":{"hello":{"config":{"builtin":"echo"},"enabled":%t}}`
+		first = `"agents":{"b":{"tools":["echo"]},"a":{"tools":["gone_*","hello"]}}`
+		both  = "agent a: tools: \"gone_*\" matches no tool\nagent a: tools: \"hello\" matches no tool"
+	)
+	for _, query := range []string{"?dryRun=true", ""} {
+		if got := apply(query, first); got != both {
+			t.Errorf("%s: %s", query, got)
+		}
+	}
+	if got := apply("", first); got != "" {
+		t.Errorf("nothing has changed: %s", got)
+	}
+	// Another definition changes; that of a is as it was, and so are its warnings.
+	if got := apply("", `"agents":{"b":{"tools":["echo","lost"]},"a":{"tools":["gone_*","hello"]}}`); got != `agent b: tools: "lost" matches no tool` {
+		t.Errorf("%s", got)
+	}
+	// A definition that is not in the file is nobody's business here.
+	if got := apply("", `"agents":{"c":{"tools":["echo"]}}`); got != "" {
+		t.Errorf("%s", got)
+	}
+	// The definition is as it was, but loses what it matched.
+	apply("", fmt.Sprintf(hello, true))
+	if got := apply("?prune=true", first); got != `agent a: tools: "hello" matches no tool` {
+		t.Errorf("%s", got)
+	}
+	var would struct {
+		Warnings map[string][]string `json:"warnings"`
+	}
+	r.do("POST", "whatif", `{"quartermaster":"v1","agents":{"a":{"tools":["gone_*","hello"]},"b":{"tools":["new_*"]}}}`).ok(200, &would)
+	if fmt.Sprint(would.Warnings) != `map[b:[tools: "new_*" matches no tool]]` {
+		t.Errorf("%v", would.Warnings)
+	}
+}
+
+// GATE-4: groups can be asked for by header; a parameter or the body wins.
+func TestGroupHeader(t *testing.T) {
+	r := newRest(t, "")
+	r.do("POST", "apply", desk).ok(200, nil)
+	send := func(method, path, body string, lines ...string) answer {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, r.url+"/api/v1/projects/default/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body != "" {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		for _, line := range lines {
+			req.Header.Add("Quartermaster-Group", line)
+		}
+		return r.send(req)
+	}
+	const all = "read reply_draft"
+	for _, c := range []struct {
+		query, body string // that ask for the same
+		lines       []string
+		want        string
+	}{
+		{"", ``, nil, "read"},
+		{"", ``, []string{"write"}, "reply_draft"},
+		{"", ``, []string{"write,read-only"}, all},
+		{"", ``, []string{" write ,\tread-only "}, all},
+		{"", ``, []string{"write", "read-only"}, all},
+		{"", ``, []string{"nope, write", "read-only"}, all},
+		{"", ``, []string{"*"}, all},
+		{"", ``, []string{""}, ""},
+		{"", ``, []string{"  "}, ""},
+		{"&group=read-only", `,"groups":["read-only"]`, []string{"write"}, "read"},
+		{"&group=", `,"groups":[]`, []string{"write"}, ""},
+		{"&group=write", `,"groups":["write"]`, []string{""}, "reply_draft"},
+		{"&group=write", `,"groups":["write"]`, []string{"a,,b"}, "reply_draft"},
+	} {
+		var got resolved
+		send("POST", "resolve", `{"agent":"responder","state":"triage"`+c.body+`}`, c.lines...).ok(200, &got)
+		if got.names() != c.want {
+			t.Errorf("resolve %s with %q: %q, want %q", c.body, c.lines, got.names(), c.want)
+		}
+		var why explained
+		send("GET", "explain?agent=responder&state=triage"+c.query, "", c.lines...).ok(200, &why)
+		var allowed []string
+		for _, e := range why.Tools {
+			if e.Allowed {
+				allowed = append(allowed, e.Name)
+			}
+		}
+		if names := strings.Join(allowed, " "); names != c.want {
+			t.Errorf("explain %s with %q: %q, want %q", c.query, c.lines, names, c.want)
+		}
+	}
+	for _, lines := range [][]string{{"a,,b"}, {","}, {"a,"}, {"a", ""}, {"", ""}} {
+		send("POST", "resolve", `{"agent":"a"}`, lines...).fails(422, quartermaster.CodeInvalidRequest, "header.Quartermaster-Group")
+		send("GET", "explain?agent=a", "", lines...).fails(422, quartermaster.CodeInvalidRequest, "header.Quartermaster-Group")
+	}
+	for _, query := range []string{"&group=&group=a", "&group=a&group=", "&group=&group="} {
+		send("GET", "explain?agent=a"+query, "").fails(422, quartermaster.CodeInvalidRequest, "query.group")
+	}
+	send("POST", "resolve", `{"agent":"a","groups":[""]}`).fails(422, quartermaster.CodeInvalidRequest, "body.groups[0]")
+	send("POST", "resolve", `{"agent":"a","groups":["a","","b"]}`).fails(422, quartermaster.CodeInvalidRequest, "body.groups[1]")
+}
+
 // GATE-9: what a change would do, before it is made.
 func TestWhatIf(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rest) {
@@ -208,6 +322,11 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("the question changed the project: %s", now.names())
 		}
 		r.do("POST", "whatif", `{"quartermaster":"v1","tools":{"a b":{}}}`).fails(422, quartermaster.CodeInvalidRequest, "body.tools.a b.name")
+		// What apply refuses has no impact to tell of (AGT-5).
+		clash := `{"quartermaster":"v1","agents":{"a.b":{"tools":["*"],"aliases":{"echo":"time_now"}}}}`
+		for _, verb := range []string{"whatif", "apply"} {
+			r.do("POST", verb, clash).fails(422, quartermaster.CodeInvalidRequest, "body.agents.a.b.aliases.echo")
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,7 +16,7 @@ const (
 	mebibyte = 1 << 20
 )
 
-// routes is the whole surface. What wraps it is listed outermost first.
+// routes is the whole surface. What wraps it is listed innermost first.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	rest := newAPI(mux, s.Version)
@@ -23,12 +24,12 @@ func (s *Server) routes() http.Handler {
 	get(s, rest, api+"/status", "status", "How the server is set up and how it is doing", s.status)
 
 	get(s, rest, api+"/projects", "projects", "List projects", s.listProjects)
-	post(s, rest, api+"/projects", "projects", "Create a project", s.createProject)
+	create(s, rest, api+"/projects", "projects", "Create a project", s.createProject)
 	get(s, rest, project, "projects", "Show a project", s.getProject)
 	patch(s, rest, project, "projects", "Change a project", s.patchProject)
 
 	get(s, rest, project+"/tools", "tools", "List tools", s.listTools)
-	post(s, rest, project+"/tools", "tools", "Create a tool", s.createTool)
+	create(s, rest, project+"/tools", "tools", "Create a tool", s.createTool)
 	get(s, rest, project+"/tools/{tool}", "tools", "Show a tool", s.getTool)
 	patch(s, rest, project+"/tools/{tool}", "tools", "Change a tool (JSON merge patch: null removes)", s.patchTool)
 	remove(s, rest, project+"/tools/{tool}", "tools", "Delete a tool and its bindings", s.deleteTool)
@@ -37,6 +38,7 @@ func (s *Server) routes() http.Handler {
 	get(s, rest, project+"/servers/{server}", "servers", "Show an upstream MCP server and its status", s.getServer)
 	put(s, rest, project+"/servers/{server}", "servers", "Add or replace an upstream MCP server", s.putServer)
 	remove(s, rest, project+"/servers/{server}", "servers", "Delete an upstream MCP server and its tools", s.deleteServer)
+	post(s, rest, project+"/servers/{server}/restart", "servers", "Restart an upstream MCP server (this version cannot yet)", s.restartServer)
 
 	get(s, rest, project+"/secrets", "secrets", "List secrets, without their values", s.listSecrets)
 	put(s, rest, project+"/secrets/{secret}", "secrets", "Set a secret", s.putSecret)
@@ -49,8 +51,8 @@ func (s *Server) routes() http.Handler {
 
 	get(s, rest, project+"/bindings/bound", "bindings", "List the active tools bound to an agent", s.listBound)
 	get(s, rest, project+"/bindings/unbound", "bindings", "List the active tools not bound to an agent", s.listUnbound)
-	put(s, rest, project+"/bindings", "bindings", "Replace all bindings of an agent", s.replaceBindings)
-	patch(s, rest, project+"/bindings", "bindings", "Add to and take from the bindings of an agent", s.changeBindings)
+	replace(s, rest, project+"/bindings", "bindings", "Replace all bindings of an agent", s.replaceBindings)
+	change(s, rest, project+"/bindings", "bindings", "Add to and take from the bindings of an agent", s.changeBindings)
 
 	get(s, rest, project+"/users", "users", "List users and the groups they are granted", s.listUsers)
 	get(s, rest, project+"/users/{user}", "users", "Show the groups that a user is granted", s.getUser)
@@ -69,6 +71,8 @@ func (s *Server) routes() http.Handler {
 	post(s, rest, project+"/apply", "project file", "Apply a project file, all or nothing", s.apply)
 	get(s, rest, project+"/export", "project file", "Export the project as a project file", s.export)
 
+	describe(rest.OpenAPI())
+
 	mux.HandleFunc("GET /{$}", s.home)
 	mux.Handle("GET /docs/", docs())
 	mux.Handle("GET /docs", http.RedirectHandler("/docs/", http.StatusMovedPermanently))
@@ -80,6 +84,7 @@ func (s *Server) routes() http.Handler {
 	h := problemsForUnrouted(mux)
 	for _, wrap := range []func(http.Handler) http.Handler{
 		guardOrigin,
+		nosniff,
 		s.observe,
 		s.recoverPanics,
 	} {
@@ -99,11 +104,30 @@ func post[I, O any](s *Server, rest huma.API, path, tag, summary string, h handl
 	register(s, rest, huma.Operation{Method: http.MethodPost, Path: path}, tag, summary, h)
 }
 
+func create[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	register(s, rest, huma.Operation{Method: http.MethodPost, Path: path, DefaultStatus: http.StatusCreated}, tag, summary, h)
+}
+
+// put adds or replaces the thing at its own path; replace only replaces.
 func put[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	op := huma.Operation{Method: http.MethodPut, Path: path, Responses: map[string]*huma.Response{}}
+	register(s, rest, op, tag, summary, h)
+	op.Responses["201"] = &huma.Response{Description: http.StatusText(http.StatusCreated), Content: op.Responses["200"].Content}
+}
+
+func replace[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
 	register(s, rest, huma.Operation{Method: http.MethodPut, Path: path}, tag, summary, h)
 }
 
+// patch takes a JSON merge patch of the thing at path; change has words of its
+// own for what shall change.
 func patch[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
+	body := &huma.RequestBody{Content: map[string]*huma.MediaType{}}
+	register(s, rest, huma.Operation{Method: http.MethodPatch, Path: path, RequestBody: body}, tag, summary, h)
+	body.Content["application/merge-patch+json"] = body.Content["application/json"]
+}
+
+func change[I, O any](s *Server, rest huma.API, path, tag, summary string, h handle[I, O]) {
 	register(s, rest, huma.Operation{Method: http.MethodPatch, Path: path}, tag, summary, h)
 }
 
@@ -117,7 +141,7 @@ func register[I, O any](s *Server, rest huma.API, op huma.Operation, tag, summar
 	op.Summary, op.Tags = summary, []string{tag}
 	op.MaxBodyBytes = 64 * mebibyte
 	op.BodyReadTimeout = 30 * time.Second
-	op.Errors = []int{http.StatusUnprocessableEntity}
+	op.Errors = errorsOf(op, reflect.TypeFor[I]())
 	huma.Register(rest, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := h(ctx, in)
 		if err != nil {

@@ -23,22 +23,26 @@ type UpstreamInput struct {
 	Server string `path:"server" example:"files"`
 }
 
+// toolsByServer counts the tools of each server.
+func toolsByServer(c *quartermaster.Catalog) map[string]int {
+	counts := make(map[string]int, len(c.Servers()))
+	for _, t := range c.Tools() {
+		counts[t.Server]++
+	}
+	return counts
+}
+
 // viewServer is an upstream server with how it is doing (UP-0) and what is
 // wrong with its settings.
-func (s *Server) viewServer(c *quartermaster.Catalog, server *quartermaster.Server) quartermaster.Server {
+func (s *Server) viewServer(c *quartermaster.Catalog, server *quartermaster.Server, tools map[string]int) quartermaster.Server {
 	v := *server
 	v.Status = &quartermaster.ServerStatus{
-		Health: "red", State: "stopped", Since: s.started,
+		Health: "red", State: "stopped", Since: s.started, Tools: tools[v.Name],
 		Reason: "this version keeps upstream servers but does not connect to them yet",
 	}
 	v.Warnings = c.ServerWarnings(server)
 	if !v.Enabled {
 		v.Status.Reason = "disabled"
-	}
-	for _, t := range c.Tools() {
-		if t.Server == v.Name {
-			v.Status.Tools++
-		}
 	}
 	return v
 }
@@ -52,11 +56,11 @@ func (s *Server) listServers(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	views := make([]quartermaster.Server, len(c.Servers()))
-	for i, server := range c.Servers() {
-		views[i] = s.viewServer(c, server)
-	}
-	return &serversOutput{quartermaster.PageOf(slices.Values(views), in.Page, in.Size)}, nil
+	tools := toolsByServer(c)
+	page := quartermaster.PageOf(slices.Values(c.Servers()), in.Page, in.Size)
+	return &serversOutput{quartermaster.MapPage(page, func(server *quartermaster.Server) quartermaster.Server {
+		return s.viewServer(c, server, tools)
+	})}, nil
 }
 
 func (s *Server) getServer(ctx context.Context, in *UpstreamInput) (*serverOutput, error) {
@@ -68,7 +72,7 @@ func (s *Server) getServer(ctx context.Context, in *UpstreamInput) (*serverOutpu
 	if server == nil {
 		return nil, quartermaster.Errorf(quartermaster.CodeNotFound, "there is no server %q", in.Server)
 	}
-	return &serverOutput{http.StatusOK, s.viewServer(c, server)}, nil
+	return &serverOutput{http.StatusOK, s.viewServer(c, server, toolsByServer(c))}, nil
 }
 
 func (s *Server) putServer(ctx context.Context, in *struct {
@@ -94,7 +98,7 @@ func (s *Server) putServer(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, below("body", err)
 	}
-	return &serverOutput{createdOrOK(created), s.viewServer(c, server)}, nil
+	return &serverOutput{createdOrOK(created), s.viewServer(c, server, toolsByServer(c))}, nil
 }
 
 func createdOrOK(created bool) int {
@@ -107,4 +111,11 @@ func createdOrOK(created bool) int {
 func (s *Server) deleteServer(ctx context.Context, in *UpstreamInput) (*struct{}, error) {
 	_, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error { return d.DeleteServer(in.Server) })
 	return nil, err
+}
+
+func (s *Server) restartServer(ctx context.Context, in *UpstreamInput) (*struct{}, error) {
+	if _, err := s.getServer(ctx, in); err != nil {
+		return nil, err
+	}
+	return nil, quartermaster.Errorf(quartermaster.CodeUnsupportedProvider, "this version does not connect to upstream servers yet")
 }

@@ -37,6 +37,14 @@ func newRest(t *testing.T, database string) rest {
 // newLoggedRest is newRest with a log to look at.
 func newLoggedRest(t *testing.T, database string, log *slog.Logger) rest {
 	t.Helper()
+	s, r := newServer(t, database, log)
+	s.SetReady()
+	return r
+}
+
+// newServer serves what does not count as ready yet.
+func newServer(t *testing.T, database string, log *slog.Logger) (*Server, rest) {
+	t.Helper()
 	st, err := store.Open(t.Context(), store.Options{Data: t.TempDir(), Database: database, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +55,7 @@ func newLoggedRest(t *testing.T, database string, log *slog.Logger) rest {
 		}
 	})
 	resolver := resolve.New(st, nil, nil)
-	srv := httptest.NewServer(New(Config{
+	s := New(Config{
 		Store:       st,
 		Resolver:    resolver,
 		Advisor:     resolver,
@@ -55,9 +63,10 @@ func newLoggedRest(t *testing.T, database string, log *slog.Logger) rest {
 		CheckSchema: schema.Check,
 		Version:     "test",
 		Log:         log,
-	}))
+	})
+	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	return rest{t, srv.URL}
+	return s, rest{t, srv.URL}
 }
 
 // onBoth runs a test on both databases.

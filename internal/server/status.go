@@ -78,6 +78,10 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says whether requests can be answered now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if !s.ready.Load() {
+		writeHealth(w, http.StatusServiceUnavailable, map[string]string{"status": "starting"})
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	if err := s.Store.Ping(ctx); err != nil {

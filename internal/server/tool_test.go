@@ -131,13 +131,30 @@ func TestToolInput(t *testing.T) {
 	} {
 		r.do("POST", "tools", body).fails(422, quartermaster.CodeInvalidRequest, at)
 	}
-	r.do("POST", "tools", `{"name":"x","config":{"a":1,"b":{"c":1,"c":2}}}`).fails(400, quartermaster.CodeMalformedRequest, "body.config.b.c")
+	for body, at := range map[string]string{
+		`{"name":"x","config":{"a":1,"b":{"c":1,"c":2}}}`:     "body.config.b.c",
+		`{"name":"x","config":{"n":1e999}}`:                   "body.config.n",
+		`{"name":"x","config":{"n":[0,-1e400]}}`:              "body.config.n[1]",
+		`{"name":"x","description":"a\ud800"}`:                "body.description",
+		`{"name":"x","description":"\udc00\ud800"}`:           "body.description",
+		`{"name":"x","groups":["a","\ud83d\ud83d\ude00"]}`:    "body.groups[1]",
+		`{"name":"x","config":{"a":{"\uDBFF!":1}}}`:           "body.config.a",
+		`{"name":"x","description":"\\\\ud800 \ufffd\ud800"}`: "body.description",
+	} {
+		r.do("POST", "tools", body).fails(400, quartermaster.CodeMalformedRequest, at)
+	}
 	if p := r.page("tools"); names(p) != builtinNames {
 		t.Errorf("something was created: %s", names(p))
 	}
 	r.tool("echo2")
 	r.do("POST", "tools", `{"name":"echo2"}`).fails(409, quartermaster.CodeAlreadyExists, "")
 	r.do("POST", "tools", `{"name":"echo"}`).fails(409, quartermaster.CodeAlreadyExists, "")
+	// What is no half pair stays, and so does a number, however it is written.
+	var odd quartermaster.Tool
+	r.do("POST", "tools", `{"name":"odd","description":"\ud83d\ude00 \ufffd \\ud800","config":{"n":1.50e-400}}`).ok(201, &odd)
+	if odd.Description != "\U0001F600 \uFFFD \\ud800" || string(odd.Config) != `{"n":1.50e-400}` {
+		t.Errorf("%q %s", odd.Description, odd.Config)
+	}
 	// A name may look like anything the grammar allows, even like an id.
 	for _, name := range []string{".", "..", "-", "_", quartermaster.NewID(), strings.Repeat("x", 128)} {
 		tool := r.tool(name)
@@ -197,6 +214,12 @@ func TestServersAndTheirTools(t *testing.T) {
 		if fmt.Sprint(groups.Content) != "[{default [echo list_available_agents spawn_agents time_now]} {read [files__read]}]" {
 			t.Errorf("%v", groups.Content)
 		}
+		r.do("GET", "servers/files", nil).ok(200, &s)
+		if s.Status.Tools != 1 {
+			t.Errorf("%+v", s.Status)
+		}
+		r.do("POST", "servers/files/restart", nil).fails(501, quartermaster.CodeUnsupportedProvider, "")
+		r.do("POST", "servers/none/restart", nil).fails(404, quartermaster.CodeNotFound, "")
 		r.do("DELETE", "servers/files", nil).ok(204, nil)
 		r.do("DELETE", "servers/files", nil).fails(404, quartermaster.CodeNotFound, "")
 		r.do("GET", "tools/files__read", nil).fails(404, quartermaster.CodeToolNotFound, "")
@@ -204,7 +227,7 @@ func TestServersAndTheirTools(t *testing.T) {
 			t.Errorf("bound: %s", names(p))
 		}
 		for body, at := range map[string]string{
-			`{}`:                                                   "body",
+			`{}`:                                                   "body.transport",
 			`{"transport":"carrier-pigeon"}`:                       "body.transport",
 			`{"transport":"stdio"}`:                                "body.command",
 			`{"transport":"http"}`:                                 "body.url",

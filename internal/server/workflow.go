@@ -9,8 +9,12 @@ import (
 	"quartermaster/internal/server/workflow"
 )
 
-// inert keeps what a browser is shown from doing anything.
-const inert = "default-src 'none'; style-src 'unsafe-inline'"
+const (
+	// inert keeps what a browser is shown from doing anything.
+	inert = "default-src 'none'; style-src 'unsafe-inline'; " + unframed
+	// unframed keeps other pages from putting theirs over or around ours.
+	unframed = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
 
 type workflowInput struct {
 	ProjectInput

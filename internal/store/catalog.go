@@ -34,6 +34,9 @@ func (s *Store) confirm() { s.confirmed.Store(time.Now().UnixNano()) }
 
 // refresh brings a project's snapshot up to what the database holds now.
 func (s *Store) refresh(ctx context.Context, project string) (*quartermaster.Catalog, error) {
+	if !quartermaster.ValidProjectID(project) {
+		return nil, projectMissing(project) // not every database would take it as a parameter
+	}
 	tx, err := s.read.BeginTx(ctx, &s.dialect.snapshot)
 	if err != nil {
 		return nil, unavailable(err)
@@ -47,18 +50,34 @@ func (s *Store) refresh(ctx context.Context, project string) (*quartermaster.Cat
 	if err != nil {
 		return nil, err
 	}
-	if lacksBuiltins(c) {
+	if s.lacksBuiltins(c) {
 		// Written by a version that did not have them yet.
 		_ = tx.Rollback()
-		return s.Change(ctx, project, func(d *quartermaster.Draft) error { d.AddBuiltins(); return nil })
+		return s.Change(ctx, project, s.addBuiltins)
 	}
 	return s.snapshots.put(project, c), nil
 }
 
-func lacksBuiltins(c *quartermaster.Catalog) bool {
+func (s *Store) addBuiltins(d *quartermaster.Draft) error {
+	d.AddMissing(s.builtins)
+	return nil
+}
+
+func (s *Store) lacksBuiltins(c *quartermaster.Catalog) bool {
 	d := c.Draft(time.Time{})
-	d.AddBuiltins()
+	d.AddMissing(s.builtins)
 	return len(d.Changes()) > 0
+}
+
+// describe gives built-in tools the texts of this process, which is who runs
+// them. It is done in memory: replicas of two versions that each wrote their
+// own texts would undo each other's for as long as both run.
+func (s *Store) describe(changes []quartermaster.Change) {
+	for _, ch := range changes {
+		if ch.Tool != nil {
+			ch.Tool.Describe(s.builtins)
+		}
+	}
 }
 
 // load reads the project as tx sees it at p.Revision: all of it, or only what
@@ -80,6 +99,7 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, p quartermaster.Project, h
 			return nil, unavailable(err)
 		}
 	}
+	s.describe(changes)
 	return c.With(p.Revision, changes), nil
 }
 
@@ -145,6 +165,7 @@ func (s *Store) catchUp(ctx context.Context, tx *sql.Tx, p quartermaster.Project
 			return nil, err
 		}
 	}
+	s.describe(changes)
 	return have.With(p.Revision, changes), nil
 }
 

@@ -5,15 +5,19 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	driver "modernc.org/sqlite" // by name: "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // dialect is all in which the two databases differ for us. The rest of the SQL
@@ -42,6 +46,21 @@ var postgres = dialect{
 	snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 }
 
+// answered reports whether err is what a database said that is there and free to
+// answer.
+func answered(err error) bool {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		primary := e.Code() & 0xff
+		return primary != sqlite3.SQLITE_BUSY && primary != sqlite3.SQLITE_LOCKED
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		// Class 08 is the connection, 57 a shutdown or a canceled statement, 40
+		// another transaction in the way; the rest is too many clients.
+		return !slices.Contains([]string{"08", "40", "57"}, e.Code[:min(2, len(e.Code))]) && e.Code != "53300"
+	}
+	return false
+}
+
 const channel = "quartermaster_changes"
 
 // lockWait is how long a new process waits for an old one to leave, as when a
@@ -62,6 +81,9 @@ func (s *Store) openSQLite(ctx context.Context, data string) error {
 	s.close = append(s.close, unlock)
 	s.dialect = sqlite
 	path := filepath.Join(data, "quartermaster.db")
+	if err := makePrivate(path); err != nil {
+		return err
+	}
 	// FULL: a revocation that was answered must survive a power cut too.
 	if s.write, err = s.sqlitePool(path, 1, "journal_mode(WAL)", "synchronous(FULL)"); err != nil {
 		return err
@@ -71,6 +93,37 @@ func (s *Store) openSQLite(ctx context.Context, data string) error {
 	}
 	s.read, err = s.sqlitePool(path, 8, "query_only(1)")
 	return err
+}
+
+// makePrivate makes sure that only its owner can read the database: the
+// directory may be one that others can enter. The files beside it are made by
+// SQLite with the mode of the first.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("open %s: %w", name, err)
+		}
+		// Another owner has set up the sharing, and only they could end it.
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		if info.Mode().Perm()&0o077 == 0 || ok && int(owner.Uid) != os.Geteuid() {
+			continue
+		}
+		if err := os.Chmod(name, 0o600); err != nil {
+			return fmt.Errorf("take %s from others than its owner: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func (s *Store) sqlitePool(path string, most int, pragmas ...string) (*sql.DB, error) {
@@ -111,10 +164,13 @@ func lockDir(ctx context.Context, data string) (unlock func() error, err error) 
 	}
 }
 
+// ErrDatabaseURL does not repeat the URL: it may hold a password.
+var ErrDatabaseURL = errors.New("--database is not a PostgreSQL URL such as postgres://user@host:5432/name")
+
 func (s *Store) openPostgres(ctx context.Context, databaseURL string) error {
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return errors.New("--database is not a PostgreSQL URL such as postgres://user@host:5432/name")
+		return ErrDatabaseURL
 	}
 	s.dialect = postgres
 	db := stdlib.OpenDB(*config)

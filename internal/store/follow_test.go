@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -106,7 +107,7 @@ func TestFollowWithoutNotifications(t *testing.T) {
 // openDeaf opens a store that is told nothing and asks nothing by itself.
 func openDeaf(t *testing.T, o Options) *Store {
 	t.Helper()
-	s := &Store{log: open(t, o).log}
+	s := &Store{log: open(t, o).log, builtins: quartermaster.Builtins()}
 	if err := s.openPostgres(t.Context(), o.Database); err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +179,49 @@ func TestFollowChangeByChange(t *testing.T) {
 			}
 		}
 	})
+}
+
+// NAT-0, SCALE-2: replicas of two versions, as during an upgrade, each have their
+// own texts of the built-in tools and write nothing because of the other's.
+func TestFollowAnotherVersion(t *testing.T) {
+	t.Parallel()
+	o := Options{Database: storetest.Postgres(t), Data: t.TempDir()}
+	newer := o
+	newer.builtins = quartermaster.Builtins()
+	newer.builtins[0].Description = "newer"
+	further := newer.builtins[0]
+	further.Name, further.Config = "further", json.RawMessage(`{"builtin":"further"}`)
+	newer.builtins = append(newer.builtins, further)
+
+	a := open(t, o)
+	if got := revision(t, a); got != 1 {
+		t.Fatalf("revision %d", got)
+	}
+	b := open(t, newer)
+	if got := revision(t, b); got != 2 { // the further one was missing
+		t.Errorf("revision %d, want 2", got)
+	}
+	for i, s := range []*Store{a, b, a, b} {
+		c, err := s.Change(t.Context(), quartermaster.DefaultProject, func(d *quartermaster.Draft) error {
+			_, err := d.UpdateTool("echo", func(t *quartermaster.Tool) error { t.Category = fmt.Sprint("by ", i); return nil })
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, 2*time.Second, "a change", func() bool { return revision(t, a) >= c.Revision() && revision(t, b) >= c.Revision() })
+	}
+	time.Sleep(3 * pollEvery) // room to undo each other's
+	for s, want := range map[*Store]string{a: quartermaster.Builtins()[0].Description, b: "newer"} {
+		c, err := s.Catalog(t.Context(), quartermaster.DefaultProject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		echo := c.ToolByName("echo")
+		if c.Revision() != 6 || echo.Description != want || echo.Category != "by 3" || c.ToolByName("further") == nil {
+			t.Errorf("revision %d, echo %+v; want 6 and %q", c.Revision(), echo, want)
+		}
+	}
 }
 
 // GATE-1, GATE-2: who cannot know of a revocation says nothing rather than

@@ -16,8 +16,7 @@ func (s *Store) CreateProject(ctx context.Context, p quartermaster.Project) (qua
 	if err := p.Validate(); err != nil {
 		return quartermaster.Project{}, err
 	}
-	c, err := s.change(ctx, p.ID, func(tx *sql.Tx) error { return insertProject(ctx, tx, p) },
-		func(d *quartermaster.Draft) error { d.AddBuiltins(); return nil })
+	c, err := s.change(ctx, p.ID, func(tx *sql.Tx) error { return insertProject(ctx, tx, p) }, s.addBuiltins)
 	if err != nil {
 		return quartermaster.Project{}, err
 	}
@@ -30,7 +29,7 @@ func insertProject(ctx context.Context, tx *sql.Tx, p quartermaster.Project) err
 		`INSERT INTO projects (id, name, plan, revision, created_at) VALUES ($1, $2, $3, 0, $4) ON CONFLICT (id) DO NOTHING`,
 		p.ID, p.Name, string(p.Plan), micros(time.Now()))
 	if err != nil {
-		return unavailable(err)
+		return unwritten(err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return quartermaster.Errorf(quartermaster.CodeAlreadyExists, "a project %q exists already", p.ID)

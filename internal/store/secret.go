@@ -10,10 +10,13 @@ import (
 
 // Secret implements quartermaster.Vault.
 func (s *Store) Secret(ctx context.Context, project, name string) (string, error) {
+	if !quartermaster.ValidProjectID(project) || !quartermaster.ValidSecretName(name) {
+		return "", secretMissing(project, name)
+	}
 	var sealed string
 	err := s.read.QueryRowContext(ctx, `SELECT value FROM secrets WHERE project = $1 AND name = $2`, project, name).Scan(&sealed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", quartermaster.Errorf(quartermaster.CodeNotFound, "project %q has no secret %q; set it with: quartermaster secrets set %s", project, name, name)
+		return "", secretMissing(project, name)
 	}
 	if err != nil {
 		return "", unavailable(err)
@@ -29,6 +32,10 @@ func (s *Store) Secret(ctx context.Context, project, name string) (string, error
 		return "", e
 	}
 	return value, nil
+}
+
+func secretMissing(project, name string) error {
+	return quartermaster.Errorf(quartermaster.CodeNotFound, "project %q has no secret %q; set it with: quartermaster secrets set %s", project, name, name)
 }
 
 // noKey is for a server that has no business with secrets as it is set up.

@@ -27,6 +27,8 @@ type Options struct {
 	// empty: the one in a file of Data, which is made if absent.
 	SecretKey string
 	Log       *slog.Logger
+
+	builtins []quartermaster.Tool // of another version of the program, in tests
 }
 
 // Store implements quartermaster.Store.
@@ -36,6 +38,7 @@ type Store struct {
 	read      *sql.DB
 	vault     *vault
 	log       *slog.Logger
+	builtins  []quartermaster.Tool
 	snapshots snapshots
 	confirmed atomic.Int64 // when the snapshots were last known to be current, in ns
 	version   int64
@@ -53,7 +56,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{log: o.Log}
+	if o.builtins == nil {
+		o.builtins = quartermaster.Builtins()
+	}
+	s := &Store{log: o.Log, builtins: o.builtins}
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -113,9 +119,12 @@ func (s *Store) Change(ctx context.Context, project string, edit func(*quarterma
 // the project's row, so that from there on nobody else changes the project:
 // edit can check everything against the snapshot and no SQL needs to.
 func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx) error, edit func(*quartermaster.Draft) error) (*quartermaster.Catalog, error) {
+	if !quartermaster.ValidProjectID(project) {
+		return nil, projectMissing(project)
+	}
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unwritten(err)
 	}
 	defer func() { _ = tx.Rollback() }()
 	if err := prepare(tx); err != nil {
@@ -127,7 +136,7 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 		return nil, projectMissing(project)
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unwritten(err)
 	}
 	revision := p.Revision
 	p.Revision-- // what the draft starts from
@@ -146,12 +155,12 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 		return current, nil
 	}
 	if err := s.persist(ctx, tx, current, revision, changes, now); err != nil {
-		return nil, unavailable(err)
+		return nil, unwritten(err)
 	}
 	if err := tx.Commit(); err != nil {
 		// It may have been committed all the same: look again before answering.
 		s.snapshots.forget(project)
-		return nil, unavailable(err)
+		return nil, unwritten(err)
 	}
 	next := current.With(revision, changes)
 	s.snapshots.put(project, next)
@@ -159,14 +168,25 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 }
 
 // unavailable wraps what a driver says; the words of a driver are for the log.
-func unavailable(err error) error {
+func unavailable(err error) error { return failed(err, "the database did not answer; try again") }
+
+// unwritten is unavailable for a write. To try again is no remedy where the
+// database did answer, as with a full disk.
+func unwritten(err error) error {
+	if !answered(err) {
+		return unavailable(err)
+	}
+	return failed(err, "the database could not be written; the server's log says why")
+}
+
+func failed(err error, message string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if _, ok := errors.AsType[*quartermaster.Error](err); ok {
 		return err
 	}
-	e := quartermaster.Errorf(quartermaster.CodeUnavailable, "the database did not answer; try again")
+	e := quartermaster.Errorf(quartermaster.CodeUnavailable, "%s", message)
 	e.Cause = err
 	return e
 }

@@ -63,7 +63,7 @@ func warnings(catalog *quartermaster.Catalog, w Workflow) []Finding {
 	}
 	s.never.kind = KindNeverAvailable
 	for _, t := range catalog.Tools() {
-		if t.Active() {
+		if t.Active() && catalog.ServerEnabled(t) {
 			s.look(t)
 		}
 	}

@@ -50,7 +50,7 @@ func Of(catalog *quartermaster.Catalog) Workflow {
 	b := builder{state: map[string]int{}, edge: map[arc]int{}}
 	b.node(quartermaster.StateUndefined)
 	for _, t := range catalog.Tools() {
-		if t.Active() {
+		if t.Active() && catalog.ServerEnabled(t) {
 			b.add(t)
 		}
 	}

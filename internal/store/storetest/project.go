@@ -42,6 +42,24 @@ func testProjects(f *fixture) {
 	if _, err := f.Change(ctx, "nowhere", func(*quartermaster.Draft) error { return nil }); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
 		f.Errorf("change of an unknown project: %v", err)
 	}
+	// What no project could be called is unknown too, whatever the database
+	// makes of it.
+	for _, id := range []string{"\x00", "\xff", "a\x00b", "", "Team", "a/b", strings.Repeat("x", 1<<20)} {
+		if _, err := f.Catalog(ctx, id); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+			f.Errorf("catalog of %.9q: %v", id, err)
+		}
+		if _, err := f.Change(ctx, id, func(*quartermaster.Draft) error { return nil }); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+			f.Errorf("change of %.9q: %v", id, err)
+		}
+		if _, err := f.CreateProject(ctx, quartermaster.Project{ID: id}); quartermaster.CodeOf(err) != quartermaster.CodeInvalidRequest {
+			f.Errorf("create %.9q: %v", id, err)
+		}
+		for _, place := range [][2]string{{id, "NAME"}, {quartermaster.DefaultProject, id}} {
+			if _, err := f.Secret(ctx, place[0], place[1]); quartermaster.CodeOf(err) != quartermaster.CodeNotFound {
+				f.Errorf("secret of %.9q: %v", id, err)
+			}
+		}
+	}
 
 	c, err := f.Change(ctx, "team-1", func(d *quartermaster.Draft) error {
 		return d.SetProject(quartermaster.Project{ID: "other", Name: "Team <1>", Plan: quartermaster.PlanTeam, Revision: 77, CreatedAt: time.Unix(1, 0)})

@@ -3,7 +3,6 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -108,14 +107,14 @@ var stepNames = func() []string {
 }()
 
 var (
-	toolNames   = []string{"a", "A", "b", "c.d", "e-f_1", "s1__t", "Zz", "echo"}
+	toolNames   = []string{"a", "A", "b", "c.d", "e-f_1", "s1__t", "t", "Zz", "echo"}
 	serverNames = []string{"s1", "S2"}
 	secretNames = []string{"B", "b", "S1_API_KEY", "S2_AUTHORIZATION", "9"}
 	agentIDs    = []string{"writer", "Writer", "<a>&b", "日本語 \u2028", `"x\y'`, "a/b?c#d", "."}
 	texts       = []string{"", "plain", "<b>&amp;", "ä日本 \u2028\u2029", `"\'%_;--`, "a\nb\tc", "\ufffd"}
 	objects     = []string{"", "null", "{}", `{"type":"object","properties":{"<q>":{"type":"string"}}}`, ` { "b" : 1.0 , "a":[1e3, "\u0000&"] } `, `{"type":["object","null"]}`}
 	wordLists   = [][]string{nil, {}, {"default"}, {"a", "b", "a"}, {"*", "<x>"}}
-	durations   = []quartermaster.Duration{0, 1, 1500, quartermaster.Duration(30 * time.Second), math.MaxInt64}
+	durations   = []quartermaster.Duration{0, 1, 1500, quartermaster.Duration(30 * time.Second), quartermaster.Duration(8784 * time.Hour)}
 )
 
 func drawText(t *rapid.T) string { return rapid.SampledFrom(texts).Draw(t, "text") }
