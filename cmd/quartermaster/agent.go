@@ -97,15 +97,7 @@ func agentsPut(a *app) *cobra.Command {
 		Use: "put [ID] -f FILE", Short: "Add or replace an agent's definition", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeAgents,
 		Example: "  echo '{tools: [\"@files/*\"]}' | quartermaster agents put writer -f -",
 		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			doc, err := a.readFile(file)
-			if err != nil {
-				return err
-			}
-			id, err := doc.named(args, "id")
-			if err != nil {
-				return err
-			}
-			body, err := doc.json()
+			doc, id, body, err := a.readNamed(file, args, "id")
 			if err != nil {
 				return err
 			}
@@ -124,16 +116,6 @@ func agentsPut(a *app) *cobra.Command {
 func agentsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID...", Short: "Delete agents' definitions; their bindings stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeAgents,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			for _, id := range args {
-				if err := p.DeleteAgent(ctx, id); err != nil {
-					return err
-				}
-				if err := a.done(object{{"deleted", id}}, "deleted the definition of agent %s", id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
+		RunE: a.deleteEach((*client.Project).DeleteAgent, "deleted the definition of agent %s"),
 	}
 }

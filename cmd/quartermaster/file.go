@@ -132,6 +132,19 @@ func fileFlag(c *cobra.Command, file *string, what string) {
 	_ = c.MarkFlagFilename("file", "yaml", "yml", "json")
 }
 
+// readNamed reads a file that holds one thing, and finds its name: as an
+// argument, or in the file.
+func (a *app) readNamed(file string, args []string, field string) (doc document, name string, body json.RawMessage, err error) {
+	if doc, err = a.readFile(file); err != nil {
+		return doc, "", nil, err
+	}
+	if name, err = doc.named(args, field); err != nil {
+		return doc, "", nil, err
+	}
+	body, err = doc.json()
+	return doc, name, body, err
+}
+
 // named is the name of what a file holds: given beside it, or a field in it.
 func (d document) named(args []string, field string) (string, error) {
 	if len(args) > 0 {

@@ -110,3 +110,26 @@ func (a *app) inProject(run func(context.Context, *client.Project, []string) err
 		return run(c.Context(), p, args)
 	}
 }
+
+// each is how a command runs that does the same to all that its arguments name;
+// it ends with the first error.
+func (a *app) each(do func(context.Context, *client.Project, string) error) func(*cobra.Command, []string) error {
+	return a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+		for _, name := range args {
+			if err := do(ctx, p, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deleteEach deletes all that its arguments name.
+func (a *app) deleteEach(remove func(*client.Project, context.Context, string) error, said string) func(*cobra.Command, []string) error {
+	return a.each(func(ctx context.Context, p *client.Project, name string) error {
+		if err := remove(p, ctx, name); err != nil {
+			return err
+		}
+		return a.done(object{{"deleted", name}}, said, name)
+	})
+}

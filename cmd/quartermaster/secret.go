@@ -151,16 +151,6 @@ func (a *app) askSecret(ctx context.Context, terminal *os.File, name string) (st
 func secretsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Short: "Delete secrets that no server uses", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeSecrets,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			for _, name := range args {
-				if err := p.DeleteSecret(ctx, name); err != nil {
-					return err
-				}
-				if err := a.done(object{{"deleted", name}}, "deleted secret %s", name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
+		RunE: a.deleteEach((*client.Project).DeleteSecret, "deleted secret %s"),
 	}
 }

@@ -129,15 +129,7 @@ func serversPut(a *app) *cobra.Command {
 			"look secret are sealed as secrets of the project; a reference such as ${NAME} takes their place.",
 		Example: "  echo '{transport: http, url: \"https://mcp.example.com/mcp\"}' | quartermaster servers put example -f -",
 		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			doc, err := a.readFile(file)
-			if err != nil {
-				return err
-			}
-			name, err := doc.named(args, "name")
-			if err != nil {
-				return err
-			}
-			body, err := doc.json()
+			doc, name, body, err := a.readNamed(file, args, "name")
 			if err != nil {
 				return err
 			}
@@ -156,22 +148,17 @@ func serversPut(a *app) *cobra.Command {
 func serversSwitch(a *app, verb, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " NAME...", Short: short, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			for _, name := range args {
-				s, err := p.Server(ctx, name)
-				if err != nil {
-					return err
-				}
-				s.Enabled = on // secrets were read, and are put back, as references
-				if s, err = p.PutServer(ctx, s.Server); err != nil {
-					return err
-				}
-				a.warn(s.Warnings)
-				if err := a.done(s, "%sd server %s", verb, s.Name); err != nil {
-					return err
-				}
+		RunE: a.each(func(ctx context.Context, p *client.Project, name string) error {
+			s, err := p.Server(ctx, name)
+			if err != nil {
+				return err
 			}
-			return nil
+			s.Enabled = on // secrets were read, and are put back, as references
+			if s, err = p.PutServer(ctx, s.Server); err != nil {
+				return err
+			}
+			a.warn(s.Warnings)
+			return a.done(s, "%sd server %s", verb, s.Name)
 		}),
 	}
 }
@@ -179,16 +166,6 @@ func serversSwitch(a *app, verb, short string, on bool) *cobra.Command {
 func serversDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME...", Short: "Delete upstream servers, their tools and the bindings of those", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			for _, name := range args {
-				if err := p.DeleteServer(ctx, name); err != nil {
-					return err
-				}
-				if err := a.done(object{{"deleted", name}}, "deleted server %s", name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
+		RunE: a.deleteEach((*client.Project).DeleteServer, "deleted server %s"),
 	}
 }

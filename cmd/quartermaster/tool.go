@@ -157,7 +157,7 @@ func toolsCreate(a *app) *cobra.Command {
 func toolsSwitch(a *app, verb, short string, on bool) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " REF...", Short: short, Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeTools(0),
-		RunE: a.eachTool(func(ctx context.Context, p toolDoor, ref string) error {
+		RunE: a.each(func(ctx context.Context, p *client.Project, ref string) error {
 			t, err := p.UpdateTool(ctx, ref, map[string]any{"enabled": on})
 			if err != nil {
 				return err
@@ -170,33 +170,6 @@ func toolsSwitch(a *app, verb, short string, on bool) *cobra.Command {
 func toolsDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete REF...", Short: "Delete tools and their bindings", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeTools(0),
-		RunE: a.eachTool(func(ctx context.Context, p toolDoor, ref string) error {
-			if err := p.DeleteTool(ctx, ref); err != nil {
-				return err
-			}
-			return a.done(object{{"deleted", ref}}, "deleted tool %s", ref)
-		}),
-	}
-}
-
-// toolDoor is what the verbs that change tools need.
-type toolDoor interface {
-	UpdateTool(ctx context.Context, ref string, patch map[string]any) (quartermaster.Tool, error)
-	DeleteTool(ctx context.Context, ref string) error
-}
-
-// eachTool does the same to every argument and ends with the first error.
-func (a *app) eachTool(do func(context.Context, toolDoor, string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, refs []string) error {
-		p, err := a.open()
-		if err != nil {
-			return err
-		}
-		for _, ref := range refs {
-			if err := do(c.Context(), p, ref); err != nil {
-				return err
-			}
-		}
-		return nil
+		RunE: a.deleteEach((*client.Project).DeleteTool, "deleted tool %s"),
 	}
 }

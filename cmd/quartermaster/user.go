@@ -54,16 +54,6 @@ func usersSet(a *app) *cobra.Command {
 func usersDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete USER...", Short: "Forget what users are granted: what is left is default", Args: cobra.MinimumNArgs(1),
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			for _, id := range args {
-				if err := p.DeleteUser(ctx, id); err != nil {
-					return err
-				}
-				if err := a.done(object{{"deleted", id}}, "forgot the groups of user %s", id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}),
+		RunE: a.deleteEach((*client.Project).DeleteUser, "forgot the groups of user %s"),
 	}
 }
