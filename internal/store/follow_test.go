@@ -15,13 +15,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// within waits until ok and returns how long that took.
-func within(t *testing.T, most time.Duration, what string, ok func() bool) time.Duration {
+// patience is how long a test waits for what takes milliseconds: a busy machine
+// is no reason to fail. How long it took is logged, not asserted.
+const patience = 30 * time.Second
+
+// eventually waits until ok and returns how long that took.
+func eventually(t *testing.T, what string, ok func() bool) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	for !ok() {
-		if time.Since(begin) > most {
-			t.Fatalf("%s: not within %s", what, most)
+		if time.Since(begin) > patience {
+			t.Fatalf("%s: not within %s", what, patience)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -67,7 +71,7 @@ func TestFollow(t *testing.T) {
 	a, b := open(t, o), open(t, o)
 	_ = revision(t, b)
 	// Until it listens, it only asks.
-	within(t, 2*time.Second, "the listener", func() bool {
+	eventually(t, "the listener", func() bool {
 		var n int
 		err := b.read.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`).Scan(&n)
 		return err == nil && n == 2
@@ -75,7 +79,7 @@ func TestFollow(t *testing.T) {
 	var most time.Duration
 	for i := range 50 {
 		want := setName(t, a, fmt.Sprint("name ", i)).Revision()
-		most = max(most, within(t, time.Second, "a change", func() bool { return revision(t, b) >= want }))
+		most = max(most, eventually(t, "a change", func() bool { return revision(t, b) >= want }))
 	}
 	t.Logf("seen by the other replica after %s at most", most)
 	mustEqual(t, a, b)
@@ -99,7 +103,7 @@ func TestFollowWithoutNotifications(t *testing.T) {
 	var most time.Duration
 	for i := range 3 {
 		want := setName(t, a, fmt.Sprint("name ", i)).Revision()
-		most = max(most, within(t, time.Second, "a change", func() bool { return revision(t, b) >= want }))
+		most = max(most, eventually(t, "a change", func() bool { return revision(t, b) >= want }))
 	}
 	t.Logf("seen by asking after %s at most", most)
 }
@@ -144,7 +148,7 @@ func TestFollowAfterALongAbsence(t *testing.T) {
 		t.Fatalf("revision %d, want that it has followed nothing since %d", got, before)
 	}
 	b.follow(o.Database)
-	took := within(t, time.Second, "the changes", func() bool { return revision(t, b) == revision(t, a) })
+	took := eventually(t, "the changes", func() bool { return revision(t, b) == revision(t, a) })
 	t.Logf("%d changes followed after %s", keptRevisions+4, took)
 	mustEqual(t, a, b)
 }
@@ -209,7 +213,7 @@ func TestFollowAnotherVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, 2*time.Second, "a change", func() bool { return revision(t, a) >= c.Revision() && revision(t, b) >= c.Revision() })
+		eventually(t, "a change", func() bool { return revision(t, a) >= c.Revision() && revision(t, b) >= c.Revision() })
 	}
 	time.Sleep(3 * pollEvery) // room to undo each other's
 	for s, want := range map[*Store]string{a: quartermaster.Builtins()[0].Description, b: "newer"} {
@@ -230,7 +234,7 @@ func TestFollowFailsClosed(t *testing.T) {
 	o := Options{Database: storetest.Postgres(t), Data: t.TempDir()}
 	a, b := open(t, o), open(t, o)
 	last := setName(t, a, "before").Revision()
-	within(t, 2*time.Second, "a change", func() bool { return revision(t, b) == last })
+	eventually(t, "a change", func() bool { return revision(t, b) == last })
 
 	storetest.StopPostgres(t)
 	stopped := time.Now()
@@ -244,7 +248,7 @@ func TestFollowFailsClosed(t *testing.T) {
 	if strings.Contains(fmt.Sprint(err), "postgres") {
 		t.Errorf("the answer has the driver's words: %v", err)
 	}
-	within(t, maxStale+time.Second, "failing closed", func() bool {
+	eventually(t, "failing closed", func() bool {
 		_, err = b.Catalog(t.Context(), quartermaster.DefaultProject)
 		return err != nil
 	})
@@ -254,14 +258,14 @@ func TestFollowFailsClosed(t *testing.T) {
 	}
 
 	storetest.StartPostgres(t)
-	took := within(t, 3*time.Second, "recovery", func() bool {
+	took := eventually(t, "recovery", func() bool {
 		_, errA := a.Catalog(t.Context(), quartermaster.DefaultProject)
 		_, errB := b.Catalog(t.Context(), quartermaster.DefaultProject)
 		return errA == nil && errB == nil
 	})
 	t.Logf("recovered after %s", took)
 	want := setName(t, a, "after").Revision()
-	within(t, 2*time.Second, "a change", func() bool { return revision(t, b) == want }) // by asking, until it listens again
+	eventually(t, "a change", func() bool { return revision(t, b) == want }) // by asking, until it listens again
 	mustEqual(t, a, b)
 }
 
@@ -320,8 +324,8 @@ func TestOpenDataDirectoryInUse(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "another quartermaster is using the data directory "+o.Data) {
 		t.Errorf("second: %v", err)
 	}
-	if took := time.Since(begin); took < lockWait || took > lockWait+2*time.Second {
-		t.Errorf("second: refused after %s, want about %s", took, lockWait)
+	if took := time.Since(begin); took < lockWait {
+		t.Errorf("second: refused after %s, without waiting for %s", took, lockWait)
 	}
 	// One that leaves in time is waited for.
 	closed := make(chan error)
