@@ -57,7 +57,8 @@ type gate struct {
 	remedy func(q *request, tool *quartermaster.Tool) string
 }
 
-// gates is the order of SPEC 6. A gate whose engine is absent is left out.
+// gates is the order in which they are asked. A gate whose engine is absent is
+// left out.
 func (r *Resolver) gates() []gate {
 	all := []gate{
 		{quartermaster.GateRegistry, registry, registryReason, registryRemedy},

@@ -156,7 +156,8 @@ func (s *Server) resolve(ctx context.Context, in *resolveInput) (*resolveOutput,
 	return out, nil
 }
 
-// record writes seed 003's record of a request to the log.
+// record writes to the log what was asked for, what is available and which gate
+// took away what (OBS-3).
 func (s *Server) record(ctx context.Context, request string, c quartermaster.Caller, res *quartermaster.Resolution, took time.Duration) {
 	if !s.Log.Enabled(ctx, slog.LevelInfo) {
 		return
