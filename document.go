@@ -288,12 +288,7 @@ func (c *Catalog) Export() map[string]any {
 	section("agents", agents)
 	bindings := map[string]any{}
 	for _, b := range c.bindings {
-		names := make([]string, len(b.Tools))
-		for i, x := range b.Tools {
-			names[i] = c.ToolByID(x.ToolID).Name
-		}
-		slices.Sort(names)
-		bindings[b.Agent] = names
+		bindings[b.Agent] = boundNames(b, c.ToolByID).Tools
 	}
 	section("bindings", bindings)
 	users := map[string]any{}

@@ -2,6 +2,7 @@ package quartermaster
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -90,14 +91,7 @@ func (d *Draft) toolChanges() []Change {
 	return append(removals, rest...)
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Base is the catalog that the draft starts from.
 func (d *Draft) Base() *Catalog { return d.base }

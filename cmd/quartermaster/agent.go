@@ -24,14 +24,8 @@ func agentsCommand(a *app) *cobra.Command {
 func agentsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List agents that have a definition or bindings", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			agents, err := p.Agents().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, agents, "no agents; bind tools to one with: quartermaster bind AGENT TOOL...",
-				[]string{"ID", "DEFINED", "BOUND", "TOOLS", "DESCRIPTION"}, agentRow)
-		}),
+		RunE: listAll(a, (*client.Project).Agents, "no agents; bind tools to one with: quartermaster bind AGENT TOOL...",
+			[]string{"ID", "DEFINED", "BOUND", "TOOLS", "DESCRIPTION"}, agentRow),
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,14 +12,8 @@ import (
 func groupsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "groups", Short: "List groups and the tools in each", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			groups, err := p.Groups().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, groups, "no groups, because no tool is enabled", []string{"NAME", "TOOLS"}, func(g quartermaster.Group) []string {
-				return []string{g.Name, strings.Join(g.Tools, ", ")}
-			})
+		RunE: listAll(a, (*client.Project).Groups, "no groups, because no tool is enabled", []string{"NAME", "TOOLS"}, func(g quartermaster.Group) []string {
+			return []string{g.Name, strings.Join(g.Tools, ", ")}
 		}),
 	}
 }
@@ -28,14 +21,8 @@ func groupsCommand(a *app) *cobra.Command {
 func statesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "states", Short: "List workflow states and the tools in each", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			states, err := p.States().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, states, "no states", []string{"NAME", "ENTERED BY", "TOOLS"}, func(s quartermaster.State) []string {
-				return []string{s.Name, strings.Join(s.EnteredBy, ", "), strings.Join(s.Tools, ", ")}
-			})
+		RunE: listAll(a, (*client.Project).States, "no states", []string{"NAME", "ENTERED BY", "TOOLS"}, func(s quartermaster.State) []string {
+			return []string{s.Name, strings.Join(s.EnteredBy, ", "), strings.Join(s.Tools, ", ")}
 		}),
 	}
 }

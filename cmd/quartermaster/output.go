@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"quartermaster/client"
 )
 
 // print writes v as JSON or YAML where that is asked for, else as table does.
@@ -35,6 +39,17 @@ func printList[T any](a *app, items []T, empty string, header []string, row func
 			t.rows = append(t.rows, row(item))
 		}
 		return t.write(a.out, a.width())
+	})
+}
+
+// listAll is how a command runs that prints a whole list of the project.
+func listAll[T any](a *app, list func(*client.Project) client.List[T], empty string, header []string, row func(T) []string) func(*cobra.Command, []string) error {
+	return a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
+		items, err := list(p).Collect(ctx)
+		if err != nil {
+			return err
+		}
+		return printList(a, items, empty, header, row)
 	})
 }
 

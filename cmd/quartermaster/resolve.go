@@ -89,7 +89,7 @@ func (a *app) explaining(s client.Situation) string {
 	if project := a.projectID(); a.flags.project != "" || project != quartermaster.DefaultProject {
 		add("--project", project)
 	}
-	return shellWords(words...)
+	return quartermaster.ShellWords(words...)
 }
 
 // warn tells a person what has no effect.

@@ -26,16 +26,10 @@ func secretsCommand(a *app) *cobra.Command {
 func secretsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List secrets and the servers that use them", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			secrets, err := p.Secrets().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, secrets, "no secrets; set one with: quartermaster secrets set NAME",
-				[]string{"NAME", "UPDATED", "USED BY"}, func(s client.Secret) []string {
-					return []string{s.Name, when(s.UpdatedAt), strings.Join(s.UsedBy, ", ")}
-				})
-		}),
+		RunE: listAll(a, (*client.Project).Secrets, "no secrets; set one with: quartermaster secrets set NAME",
+			[]string{"NAME", "UPDATED", "USED BY"}, func(s client.Secret) []string {
+				return []string{s.Name, when(s.UpdatedAt), strings.Join(s.UsedBy, ", ")}
+			}),
 	}
 }
 

@@ -26,14 +26,8 @@ func serversCommand(a *app) *cobra.Command {
 func serversList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the project's upstream servers", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			servers, err := p.Servers().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, servers, "no servers; add one with: quartermaster servers put NAME -f FILE",
-				[]string{"NAME", "TRANSPORT", "ENABLED", "HEALTH", "WHERE"}, serverRow)
-		}),
+		RunE: listAll(a, (*client.Project).Servers, "no servers; add one with: quartermaster servers put NAME -f FILE",
+			[]string{"NAME", "TRANSPORT", "ENABLED", "HEALTH", "WHERE"}, serverRow),
 	}
 }
 

@@ -21,14 +21,8 @@ func usersCommand(a *app) *cobra.Command {
 func usersList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List users and their groups", Args: cobra.NoArgs,
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			users, err := p.Users().Collect(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, users, "no users; everybody is granted default", []string{"ID", "GROUPS"}, func(u quartermaster.User) []string {
-				return []string{u.ID, strings.Join(u.Groups, ", ")}
-			})
+		RunE: listAll(a, (*client.Project).Users, "no users; everybody is granted default", []string{"ID", "GROUPS"}, func(u quartermaster.User) []string {
+			return []string{u.ID, strings.Join(u.Groups, ", ")}
 		}),
 	}
 }

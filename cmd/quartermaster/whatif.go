@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func (a *app) printImpact(w client.WhatIf) error {
 			}
 		}
 	}
-	for _, agent := range sortedMapKeys(w.Warnings) {
+	for _, agent := range sorted(maps.Keys(w.Warnings)) {
 		for _, warning := range w.Warnings[agent] {
 			line("", yellow, "!", "agent "+agent+": "+warning)
 		}
@@ -107,15 +108,6 @@ func joined(noun string, names []string) string {
 		noun += "s"
 	}
 	return noun + " " + strings.Join(names, ", ")
-}
-
-func sortedMapKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func whoCanCommand(a *app) *cobra.Command {

@@ -40,16 +40,7 @@ func (q *request) command(args ...string) string {
 		if i == len(args)-1 && strings.HasPrefix(a, "-") {
 			line = append(line, "--") // the last word is a name, not a flag
 		}
-		line = append(line, quoted(a))
+		line = append(line, a)
 	}
-	return strings.Join(line, " ")
-}
-
-// quoted is one word for a shell.
-func quoted(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./@:+=,"
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return quartermaster.ShellWords(line...)
 }

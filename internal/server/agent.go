@@ -79,10 +79,9 @@ func (s *Server) putAgent(ctx context.Context, in *struct {
 	if err := quartermaster.CheckAgentID("path.agent", in.Agent); err != nil {
 		return nil, err
 	}
-	if in.Body.ID != "" && in.Body.ID != in.Agent {
-		return nil, fault("body.id", "is not the id in the URL")
+	if err := asInPath("id", &in.Body.ID, in.Agent); err != nil {
+		return nil, err
 	}
-	in.Body.ID = in.Agent
 	var (
 		agent   *quartermaster.Agent
 		created bool

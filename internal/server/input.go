@@ -263,6 +263,16 @@ func (w *WhoInput) Resolve(ctx huma.Context) []error {
 	return details(err)
 }
 
+// asInPath lets a body repeat the name that is in the path, but not contradict
+// it.
+func asInPath(field string, inBody *string, inPath string) error {
+	if *inBody != "" && *inBody != inPath {
+		return fault("body."+field, "is not the "+field+" in the URL")
+	}
+	*inBody = inPath
+	return nil
+}
+
 // details are the faults of err as huma reports them.
 func details(err error) []error {
 	e, ok := errors.AsType[*quartermaster.Error](err)

@@ -43,11 +43,10 @@ func (s *Server) listSecrets(ctx context.Context, in *listInput) (*secretsOutput
 		return nil, err
 	}
 	users := c.SecretUsers()
-	views := make([]SecretView, len(c.Secrets()))
-	for i, secret := range c.Secrets() {
-		views[i] = viewSecret(secret, users)
-	}
-	return &secretsOutput{quartermaster.PageOf(slices.Values(views), in.Page, in.Size)}, nil
+	page := quartermaster.PageOf(slices.Values(c.Secrets()), in.Page, in.Size)
+	return &secretsOutput{quartermaster.MapPage(page, func(secret *quartermaster.Secret) SecretView {
+		return viewSecret(secret, users)
+	})}, nil
 }
 
 func (s *Server) putSecret(ctx context.Context, in *struct {

@@ -83,10 +83,9 @@ func (s *Server) putServer(ctx context.Context, in *struct {
 	if !quartermaster.ValidServerName(in.Server) {
 		return nil, fault("path.server", "must be 1 to 40 of A-Z a-z 0-9 _ -, with a letter or digit at both ends and without __")
 	}
-	if in.Body.Name != "" && in.Body.Name != in.Server {
-		return nil, fault("body.name", "is not the name in the URL")
+	if err := asInPath("name", &in.Body.Name, in.Server); err != nil {
+		return nil, err
 	}
-	in.Body.Name = in.Server
 	var (
 		server  *quartermaster.Server
 		created bool

@@ -51,10 +51,9 @@ func (s *Server) putUser(ctx context.Context, in *struct {
 	if err := quartermaster.CheckUserID("path.user", in.User); err != nil {
 		return nil, err
 	}
-	if in.Body.ID != "" && in.Body.ID != in.User {
-		return nil, fault("body.id", "is not the id in the URL")
+	if err := asInPath("id", &in.Body.ID, in.User); err != nil {
+		return nil, err
 	}
-	in.Body.ID = in.User
 	var (
 		user    *quartermaster.User
 		created bool

@@ -1,4 +1,4 @@
-package main
+package quartermaster
 
 import (
 	"os/exec"
@@ -19,7 +19,7 @@ func TestShellWords(t *testing.T) {
 		`$'a\nb\x1b[31m\'\\'`:          {"a\nb\x1b[31m'\\"},
 		`$'\xe2\x80\xaeü' '"!"' '(x)'`: {"\u202eü", `"!"`, "(x)"},
 	} {
-		if got := shellWords(words...); got != want {
+		if got := ShellWords(words...); got != want {
 			t.Errorf("%q: %s, want %s", words, got, want)
 		}
 	}
@@ -32,7 +32,7 @@ func TestShellWordsInAShell(t *testing.T) {
 		t.Skip("there is no bash")
 	}
 	for _, word := range []string{"agent; rm -rf", "-p", "it's", "a\nb", "`id`", "$(id)", "\\", "'", "\u202eü\t7", "\x1bf0", "~root", "!!"} {
-		out, err := exec.CommandContext(t.Context(), bash, "-c", "printf %s "+shellWords(word)).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), bash, "-c", "printf %s "+ShellWords(word)).CombinedOutput()
 		if err != nil || string(out) != word {
 			t.Errorf("%q: %q, %v", word, out, err)
 		}

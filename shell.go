@@ -1,4 +1,4 @@
-package main
+package quartermaster
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 // plainWord is one that no shell reads as anything but itself.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
 
-// shellWords writes words so that a shell reads them back as they are: ids are
+// ShellWords writes words so that a shell reads them back as they are: ids are
 // whatever somebody has written, and a person may paste them.
-func shellWords(words ...string) string {
+func ShellWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		switch {
@@ -27,7 +27,7 @@ func shellWords(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// unprintable is what plainText would not let through.
+// unprintable is what could steer the terminal that it is shown on.
 func unprintable(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 func escaped(word string) string {
