@@ -18,9 +18,15 @@ build: ## Build bin/quartermaster
 	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); \
 	go build -trimpath -ldflags "-X main.version=$$version" -o bin/quartermaster ./cmd/quartermaster
 
-# A test that could not find its database must fail here, not be skipped.
+# Where the MCP servers are that tests connect to: outside the tree, so that it
+# is done once.
+NPM := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quartermaster/npm
+
+# A test that could not find its database or its servers must fail here, not be
+# skipped.
 .PHONY: test
 test: export QUARTERMASTER_REQUIRE_POSTGRES := 1
+test: export QUARTERMASTER_NPM := $(NPM)
 test: deps vet lint ## Everything that must hold: vet, lint and all tests under the race detector
 	CGO_ENABLED=1 $(TOOL) gotestsum --format standard-quiet -- -race ./...
 
@@ -51,7 +57,7 @@ fuzz: ## Run every fuzz test for ten seconds
 	done
 
 .PHONY: deps
-deps: deps-modules deps-postgres ## Fetch the modules and tools; install PostgreSQL if it is missing
+deps: deps-modules deps-postgres deps-npm ## Fetch modules, tools and MCP servers; install PostgreSQL and Node if they are missing
 
 # Module sources answer 429 under load and the go command does not retry. What
 # was fetched stays fetched, so every round gets further. Listing packages, not
@@ -88,6 +94,23 @@ deps-postgres:
 	[ -e $$conf ] || { mkdir -p $${conf%/*}; echo "create_main_cluster = false" >$$conf; }; \
 	$(APT_GET) update; \
 	$(APT_GET) install --no-install-recommends -o Dpkg::Options::=--force-confold postgresql >/dev/null
+
+MCP_SERVERS := $(foreach s,everything filesystem memory,@modelcontextprotocol/server-$(s)@2026.8.31)
+
+.PHONY: deps-npm
+deps-npm:
+	@[ "$$(cat $(NPM)/installed 2>/dev/null)" != "$(MCP_SERVERS)" ] || exit 0; \
+	if ! command -v npm >/dev/null; then \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo "The tests need Node and npm: install them (Debian: apt-get install nodejs npm)." >&2; exit 1; \
+	  fi; \
+	  echo "installing Node"; $(APT_GET) update; $(APT_GET) install --no-install-recommends nodejs npm >/dev/null; \
+	fi; \
+	echo "installing MCP servers"; mkdir -p $(NPM); \
+	for wait in 2 5 10 20 0; do \
+	  if npm install --prefix $(NPM) --silent --no-audit --no-fund $(MCP_SERVERS); then echo "$(MCP_SERVERS)" >$(NPM)/installed; exit 0; fi; \
+	  sleep $$wait; \
+	done; exit 1
 
 .PHONY: clean
 clean: ## Remove what was built, not the data

@@ -22,6 +22,7 @@ const module = "quartermaster"
 var doors = map[string][]string{
 	"database/sql":                           {"internal/store"},
 	"github.com/authzed":                     {"internal/spicedb"},
+	"github.com/coder/websocket":             {"internal/provider"},
 	"github.com/danielgtaylor/huma":          {"internal/server"},
 	"github.com/goccy/go-yaml":               {"cmd/quartermaster"},
 	"github.com/jackc/pgx":                   {"internal/store", "internal/store/storetest"},

@@ -104,3 +104,59 @@ func BenchmarkUnboundPage(b *testing.B) {
 		})
 	}
 }
+
+// benchGrants gives so many users each of n tools of one server.
+func benchGrants(b *testing.B, n, users int) *Catalog {
+	b.Helper()
+	changes := []Change{{Noun: NounServer, Key: "files", Server: &Server{Name: "files"}}}
+	for i := range n {
+		t := &Tool{ID: NewID(), Name: fmt.Sprintf("files__tool_%05d", i), Server: "files", Provider: ProviderMCP, Enabled: true, Origin: OriginManual}
+		changes = append(changes, Change{Noun: NounTool, Key: t.ID, Tool: t})
+		for u := range users {
+			g := NewGrant(toolResource(t.Name), "executor", fmt.Sprintf("user:%d@example.com", u), time.Now())
+			changes = append(changes, Change{Noun: NounGrant, Key: g.Key(), Grant: g})
+		}
+	}
+	return NewCatalog(Project{ID: "p"}).With(1, changes)
+}
+
+// PERM-2
+func BenchmarkCatalogWithOneGrant1M(b *testing.B) {
+	c := benchGrants(b, benchTools, 100)
+	g := NewGrant("tool:files__tool_05000", "executor", "user:one more", time.Now())
+	one := []Change{{Noun: NounGrant, Key: g.Key(), Grant: g}}
+	timed(b, func() { c.With(2, one) })
+}
+
+// PERM-2: each tool of a server that is deleted takes its grants with it.
+func BenchmarkDeleteServer10kTools(b *testing.B) {
+	for _, users := range []int{1, 10, 100} {
+		c := benchGrants(b, benchTools, users)
+		b.Run(fmt.Sprintf("%d grants", users*benchTools), func(b *testing.B) {
+			timed(b, func() {
+				d := c.Draft(time.Now())
+				if err := d.DeleteServer("files"); err != nil || len(d.Changes()) != 1+benchTools*(1+users) {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// CAT-5: a file with a tenth of the grants, of which the others are pruned.
+func BenchmarkPrune1MGrants(b *testing.B) {
+	c := benchGrants(b, benchTools, 100)
+	doc := Document{Version: DocumentVersion, Servers: map[string]Server{"files": {Name: "files", Transport: TransportStdio, Command: "x"}}, Tools: map[string]Tool{}}
+	for _, t := range c.tools {
+		doc.Tools[t.Name] = Tool{Name: t.Name, Server: t.Server}
+	}
+	for i := 0; i < len(c.grants); i += 10 {
+		doc.Grants = append(doc.Grants, *c.grants[i])
+	}
+	timed(b, func() {
+		d := c.Draft(time.Now())
+		if err := d.Apply(doc, true); err != nil || len(d.grantChanges()) != 900_000 {
+			b.Fatal(err)
+		}
+	})
+}

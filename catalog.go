@@ -20,6 +20,9 @@ type Catalog struct {
 	bindings []*Bindings // never with an empty set
 	users    []*User
 	secrets  []*Secret // never with a value
+	grants   []*Grant
+	informed bool // grants are a cluster's
+	policies []*Policy
 }
 
 // Noun names a kind of thing that a catalog holds.
@@ -34,6 +37,8 @@ const (
 	NounBindings Noun = "bindings"
 	NounUser     Noun = "user"
 	NounSecret   Noun = "secret"
+	NounGrant    Noun = "grant"
+	NounPolicy   Noun = "policy"
 )
 
 // Change replaces one thing of a catalog by its next version, or removes it
@@ -48,6 +53,8 @@ type Change struct {
 	Bindings *Bindings
 	User     *User
 	Secret   *Secret
+	Grant    *Grant
+	Policy   *Policy
 }
 
 // NewCatalog makes the catalog of a project with nothing in it.
@@ -140,6 +147,8 @@ func (c *Catalog) With(revision int64, changes []Change) *Catalog {
 		bindings   edits[Bindings]
 		users      edits[User]
 		secrets    edits[Secret]
+		grants     edits[Grant]
+		policies   edits[Policy]
 		gone       = map[string]bool{}
 	)
 	next := *c
@@ -162,6 +171,10 @@ func (c *Catalog) With(revision int64, changes []Change) *Catalog {
 			users.replace(c.User(ch.Key), ch.User)
 		case NounSecret:
 			secrets.replace(c.Secret(ch.Key), ch.Secret.withoutValue())
+		case NounGrant:
+			grants.replace(c.grant(ch.Key), ch.Grant)
+		case NounPolicy:
+			policies.replace(c.Policy(ch.Key), ch.Policy)
 		case NounBindings:
 			if ch.Bindings != nil && len(ch.Bindings.Tools) == 0 {
 				ch.Bindings = nil
@@ -176,6 +189,8 @@ func (c *Catalog) With(revision int64, changes []Change) *Catalog {
 	next.agents = agents.apply(c.agents, agentID)
 	next.users = users.apply(c.users, userID)
 	next.secrets = secrets.apply(c.secrets, secretKey)
+	next.grants = grants.apply(c.grants, (*Grant).Key)
+	next.policies = policies.apply(c.policies, policyName)
 	next.bindings = purge(bindings.apply(c.bindings, bindingsAgent), gone)
 	return &next
 }

@@ -189,6 +189,23 @@ func TestToolReferencesAreUnique(t *testing.T) {
 	}
 }
 
+// Invariant 7, PERM-2: a grant is added or taken away by its key, and the catalog
+// before stays as it was.
+func TestWithGrants(t *testing.T) {
+	a, b := NewGrant("group:a", "member", "user:x", time.Time{}), NewGrant("group:b", "member", "user:x", time.Time{})
+	c := NewCatalog(Project{ID: "p"}).With(1, []Change{{Noun: NounGrant, Key: b.Key(), Grant: b}, {Noun: NounGrant, Key: a.Key(), Grant: a}})
+	if got := grantKeys(c.AllGrants()); got != "group:a#member@user:x group:b#member@user:x" {
+		t.Errorf("grants %s", got)
+	}
+	next := c.With(2, []Change{{Noun: NounGrant, Key: a.Key()}, {Noun: NounGrant, Key: "group:none#member@user:x"}})
+	if got := grantKeys(next.AllGrants()); got != "group:b#member@user:x" || len(c.AllGrants()) != 2 {
+		t.Errorf("grants %s", got)
+	}
+	if informed := c.WithGrants([]*Grant{a}); !informed.Informed() || c.Informed() || len(informed.AllGrants()) != 1 || len(c.AllGrants()) != 2 {
+		t.Error("a catalog that is given a cluster's grants is another")
+	}
+}
+
 // GATE-4: a tool's groups are its own, else its server's, else default.
 func TestGroupsOf(t *testing.T) {
 	c := catalogWith(t, func(d *Draft) {

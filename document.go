@@ -22,25 +22,28 @@ type Document struct {
 	Agents   map[string]Agent    `json:"agents,omitempty" doc:"Definitions by agent id"`
 	Bindings map[string][]string `json:"bindings,omitempty" doc:"Agent id to the names of all tools bound to it"`
 	Users    map[string]User     `json:"users,omitempty" doc:"Users by id, with the groups that they are granted"`
+	Policies map[string]Policy   `json:"policies,omitempty" doc:"Rego modules by name"`
+	Grants   []Grant             `json:"grants,omitempty" doc:"Who is related to what: the permission gate's"`
 }
 
 // DocumentProject are a project's own settings in a Document.
 type DocumentProject struct {
-	Name string `json:"name,omitempty" maxLength:"255"`
-	Plan Plan   `json:"plan,omitempty" enum:"free,starter,team,enterprise"`
+	Name        string `json:"name,omitempty" maxLength:"255"`
+	Plan        Plan   `json:"plan,omitempty" enum:"free,starter,team,enterprise"`
+	PolicyQuery string `json:"policyQuery,omitempty" doc:"Rule of the project's policies that decides; data.quartermaster.tools.allow where absent"`
 }
 
 // Apply puts everything in doc into the draft. With prune it also removes what
 // doc does not hold: tools that people have made, what they have changed in
-// those that are built in, servers, definitions, bindings and users. All faults
-// of doc are in the one error.
+// those that are built in or discovered, servers, definitions, bindings, users,
+// policies and grants. All faults of doc are in the one error.
 func (d *Draft) Apply(doc Document, prune bool) error {
 	var f faults
 	if doc.Version != DocumentVersion {
 		f.add("quartermaster", "must be %s", DocumentVersion)
 	}
 	if doc.Project != nil {
-		d.applyProject(&f, doc.Project)
+		d.applyProject(&f, doc.Project, prune)
 	}
 	for _, name := range sortedKeys(doc.Servers) {
 		s := doc.Servers[name]
@@ -90,9 +93,20 @@ func (d *Draft) Apply(doc Document, prune bool) error {
 			f.collect(at, err)
 		}
 	}
+	for _, name := range sortedKeys(doc.Policies) {
+		p := doc.Policies[name]
+		at := "policies." + name
+		if keyed(&f, at+".name", &p.Name, name) {
+			_, _, err := d.PutPolicy(p)
+			f.collect(at, err)
+		}
+	}
+	granted := d.applyGrants(&f, doc.Grants)
 	if prune {
 		d.pruneAgents(doc)
+		d.pruneRules(doc, granted)
 	}
+	d.checkCircles(&f, doc.Grants)
 	return f.err("the project file is not valid; nothing was changed")
 }
 
@@ -121,13 +135,18 @@ func (f *faults) collect(location string, err error) {
 	}
 }
 
-func (d *Draft) applyProject(f *faults, p *DocumentProject) {
+// applyProject keeps the name and plan that a file does not give: no project is
+// without.
+func (d *Draft) applyProject(f *faults, p *DocumentProject, prune bool) {
 	next := d.Project()
 	if p.Name != "" {
 		next.Name = p.Name
 	}
 	if p.Plan != "" {
 		next.Plan = p.Plan
+	}
+	if p.PolicyQuery != "" || prune {
+		next.PolicyQuery = p.PolicyQuery
 	}
 	f.collect("project", d.SetProject(next))
 }
@@ -230,9 +249,8 @@ func (d *Draft) pruneTools(f *faults, doc Document) {
 		switch now.Origin {
 		case OriginManual:
 			d.removeTool(now)
-		case OriginBuiltin:
+		case OriginBuiltin, OriginDiscovered: // the latter goes with its server only
 			f.collect("tools."+now.Name, d.applyTool(Tool{Name: now.Name, Enabled: true}, d.checkReferences))
-		case OriginDiscovered: // goes with its server only
 		}
 	}
 }
@@ -256,14 +274,52 @@ func (d *Draft) pruneAgents(doc Document) {
 	}
 }
 
+// applyGrants returns the keys of all grants of a file.
+func (d *Draft) applyGrants(f *faults, grants []Grant) map[string]bool {
+	keys := make(map[string]bool, len(grants))
+	for i, g := range grants {
+		granted, _, err := d.addGrant(g)
+		f.collect("grants["+strconv.Itoa(i)+"]", err)
+		if err == nil {
+			keys[granted.Key()] = true
+		}
+	}
+	return keys
+}
+
+// checkCircles looks at the grants of a file when all that it removes is gone.
+func (d *Draft) checkCircles(f *faults, grants []Grant) {
+	known := map[string][]*Grant{}
+	for i, g := range grants {
+		if d.settleGrant(&g) == nil {
+			f.collect("grants["+strconv.Itoa(i)+"]", d.checkCircle(NewGrant(g.Resource, g.Relation, g.Subject, d.now), known))
+		}
+	}
+}
+
+// pruneRules removes the policies and grants that doc does not hold.
+func (d *Draft) pruneRules(doc Document, granted map[string]bool) {
+	for _, p := range d.base.policies {
+		if _, ok := doc.Policies[p.Name]; !ok {
+			d.policies[p.Name] = nil
+		}
+	}
+	for _, g := range d.Grants(GrantFilter{}) {
+		if !granted[g.Key()] {
+			d.grants.set(g.Key(), nil)
+		}
+	}
+}
+
 // Export writes a catalog as plain values, ready for YAML or JSON: only what
 // differs from the defaults, and nothing that only the server can know. Apply
 // of an export changes nothing.
 func (c *Catalog) Export() map[string]any {
-	out := map[string]any{
-		"quartermaster": DocumentVersion,
-		"project":       map[string]any{"name": c.project.Name, "plan": c.project.Plan},
+	own := map[string]any{"name": c.project.Name, "plan": c.project.Plan}
+	if c.project.PolicyQuery != DefaultPolicyQuery {
+		own["policyQuery"] = c.project.PolicyQuery
 	}
+	out := map[string]any{"quartermaster": DocumentVersion, "project": own}
 	section := func(name string, entries map[string]any) {
 		if len(entries) > 0 {
 			out[name] = entries
@@ -275,8 +331,13 @@ func (c *Catalog) Export() map[string]any {
 	}
 	section("servers", servers)
 	tools := map[string]any{}
+	bound := c.boundAnywhere()
 	for _, t := range c.tools {
-		if entry := differing(*t, defaultTool(t), "name"); t.Origin == OriginManual || len(entry) > 0 {
+		entry := differing(*t, defaultTool(t), "name")
+		if t.Origin == OriginDiscovered && (len(entry) > 0 || bound[t.ID]) {
+			entry["server"] = t.Server // elsewhere the entry waits for the server's offer
+		}
+		if t.Origin == OriginManual || len(entry) > 0 {
 			tools[t.Name] = entry
 		}
 	}
@@ -296,7 +357,29 @@ func (c *Catalog) Export() map[string]any {
 		users[u.ID] = differing(*u, User{}, "id")
 	}
 	section("users", users)
+	policies := map[string]any{}
+	for _, p := range c.policies {
+		policies[p.Name] = differing(*p, Policy{}, "name")
+	}
+	section("policies", policies)
+	if len(c.grants) > 0 {
+		out["grants"] = exportGrants(c.grants)
+	}
 	return out
+}
+
+func exportGrants(grants []*Grant) []any {
+	all := make([]any, len(grants))
+	for i, g := range grants {
+		entry := map[string]any{"subject": g.Subject, "relation": g.Relation}
+		if g.Tool != "" {
+			entry["tool"] = g.Tool
+		} else {
+			entry["resource"] = g.Resource
+		}
+		all[i] = entry
+	}
+	return all
 }
 
 func defaultServer() Server {
@@ -323,6 +406,9 @@ func defaultTool(t *Tool) Tool {
 			InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations,
 			Config: config, Enabled: true, Origin: OriginBuiltin,
 		}
+	}
+	if t.Origin == OriginDiscovered {
+		d = t.asOffered()
 	}
 	d.normalize()
 	return d
@@ -380,6 +466,10 @@ func (d *Draft) Diff() []Difference {
 			diff = difference(d.base.User(ch.Key), ch.User)
 		case NounSecret:
 			diff = difference(d.base.Secret(ch.Key), ch.Secret)
+		case NounGrant:
+			diff = difference(d.keptGrant(ch.Key), ch.Grant)
+		case NounPolicy:
+			diff = difference(d.base.Policy(ch.Key), ch.Policy)
 		case NounBindings:
 			diff = difference(boundNames(d.base.Bindings(ch.Key), d.base.ToolByID), boundNames(ch.Bindings, d.toolByID))
 		}

@@ -152,11 +152,19 @@ func TestApplyTellsAllFaults(t *testing.T) {
 	d := empty().Draft(time.Now())
 	err := d.Apply(parsed(t, `{
 		"quartermaster": "v9",
-		"project": {"plan": "gold"},
+		"project": {"plan": "gold", "policyQuery": "allow"},
 		"servers": {"bad__name": {"transport": "stdio", "command": "x"}, "s": {"transport": "http", "url": "ftp://x"}, "t": {"name": "u", "transport": "stdio", "command": "x"}},
 		"tools": {"a b": {}, "find_tools": {}, "echo": {"description": "other"}, "m": {"server": "nowhere"}, "n": {"name": "o"}, "p": {"timeout": "-1s", "state": "\u0000"}, "fine": {}},
 		"agents": {".": {}, "a": {"maxDepth": 101, "aliases": {"x y": "z"}}},
-		"bindings": {"": ["echo"], "a": ["echo", "unknown", "fine", "@s/t"]}
+		"bindings": {"": ["echo"], "a": ["echo", "unknown", "fine", "@s/t"]},
+		"users": {"u": {"id": "v", "groups": []}, "w": {"groups": [], "roles": [""]}},
+		"policies": {"p": {"name": "q", "rego": "package p"}, "r/s": {"rego": " "}},
+		"grants": [
+			{"tool": "fine", "relation": "executor", "subject": "user:alice"},
+			{"tool": "unknown", "relation": "executor", "subject": "user:alice"},
+			{"tool": "echo", "resource": "project", "relation": "x", "subject": "user:*"},
+			{"relation": "executor", "subject": "user:alice"}
+		]
 	}`), false)
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != CodeInvalidRequest {
@@ -167,9 +175,11 @@ func TestApplyTellsAllFaults(t *testing.T) {
 		got = append(got, f.Location)
 	}
 	want := []string{
-		"quartermaster", "project.plan", "servers.bad__name.name", "servers.s.url", "servers.t.name",
+		"quartermaster", "project.plan", "project.policyQuery", "servers.bad__name.name", "servers.s.url", "servers.t.name",
 		"tools.a b.name", "tools.echo.description", "tools.find_tools.name", "tools.m.server", "tools.n.name", "tools.p.state", "tools.p.timeout",
 		"agents...id", "agents.a.aliases.x y", "agents.a.maxDepth", "bindings.", "bindings.a[1]", "bindings.a[3]",
+		"users.u.id", "users.w.roles[0]", "policies.p.name", "policies.r/s.name", "policies.r/s.rego",
+		"grants[1]", "grants[2].resource", "grants[2].relation", "grants[2].subject", "grants[3].tool",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("faults at\n%q, want\n%q", got, want)
@@ -231,6 +241,72 @@ func TestApply(t *testing.T) {
 	}
 	if n := len(d.Diff()); n != 5 { // echo is set back; bindings go with their tools
 		t.Errorf("difference %+v", d.Diff())
+	}
+}
+
+// CAT-5, PERM-2, GATE-7: a file holds grants, policies, roles and the rule that
+// decides; what it leaves out stays, or goes where the file is all there is.
+func TestApplyRules(t *testing.T) {
+	d := empty().Draft(time.Now())
+	if err := d.Apply(parsed(t, `{
+		"quartermaster": "v1",
+		"project": {"policyQuery": "data.own.allow"},
+		"servers": {"files": {"transport": "stdio", "command": "x"}},
+		"tools": {"files__read": {"server": "files"}, "own": {}},
+		"users": {"alice": {"groups": ["g"], "roles": ["admin", "admin"]}},
+		"policies": {"own": {"rego": "package own"}, "own_test": {"rego": "package own_test"}},
+		"grants": [
+			{"tool": "own", "relation": "executor", "subject": "user:alice"},
+			{"tool": "own", "relation": "executor", "subject": "user:alice"},
+			{"tool": "@files/read", "relation": "owner", "subject": "group:ops#member"},
+			{"tool": "@files/later", "relation": "owner", "subject": "group:ops#member"},
+			{"resource": "project", "relation": "admin", "subject": "user:bob"}
+		]
+	}`), false); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Catalog()
+	want := `{"grants":[{"relation":"admin","resource":"project","subject":"user:bob"},` +
+		`{"relation":"owner","subject":"group:ops#member","tool":"files__later"},` +
+		`{"relation":"owner","subject":"group:ops#member","tool":"files__read"},` +
+		`{"relation":"executor","subject":"user:alice","tool":"own"}],` +
+		`"policies":{"own":{"rego":"package own"},"own_test":{"rego":"package own_test"}},` +
+		`"project":{"name":"p","plan":"free","policyQuery":"data.own.allow"},"quartermaster":"v1",` +
+		`"servers":{"files":{"command":"x","transport":"stdio"}},` +
+		`"tools":{"files__read":{"provider":"mcp","server":"files"},"own":{}},` +
+		`"users":{"alice":{"groups":["g"],"roles":["admin"]}}}`
+	if got := plain(t, c); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	labels := func(prune bool, doc string) string {
+		t.Helper()
+		d := c.Draft(time.Now())
+		if err := d.Apply(parsed(t, doc), prune); err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, diff := range d.Diff() {
+			lines = append(lines, fmt.Sprint(diff.Action, " ", diff.Noun, " ", diff.Name))
+		}
+		return strings.Join(lines, ", ")
+	}
+	if got := labels(false, `{"quartermaster": "v1", "project": {"name": "p"}}`); got != "" {
+		t.Errorf("a file that is silent changes %s", got)
+	}
+	const rest = `"servers": {"files": {"transport": "stdio", "command": "x"}}, "tools": {"files__read": {"server": "files"}, "own": {}}, "users": {"alice": {"groups": ["g"]}}`
+	got := labels(true, `{"quartermaster": "v1", "project": {"name": "p"}, `+rest+`,
+		"policies": {"own": {"rego": "package own"}}, "grants": [{"tool": "own", "relation": "executor", "subject": "user:alice"}, {"tool": "echo", "relation": "owner", "subject": "user:new"}]}`)
+	if want := "update project p, update user alice, delete policy own_test, " +
+		"delete grant project#admin@user:bob, delete grant tool:files__later#owner@group:ops#member, delete grant tool:files__read#owner@group:ops#member, " +
+		"create grant tool:echo#owner@user:new"; got != want {
+		t.Errorf("pruned\n%s\nwant\n%s", got, want)
+	}
+	// A tool that is pruned takes its grants with it, and one that the same file
+	// grants is missed.
+	err := c.Draft(time.Now()).Apply(parsed(t, `{"quartermaster": "v1", "grants": [{"tool": "own", "relation": "executor", "subject": "user:alice"}, {"tool": "files__later", "relation": "owner", "subject": "user:x"}]}`), true)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !slices.Equal(e.Faults, []Fault{{Location: "grants[0]", Message: `there is no tool "own"`}, {Location: "grants[1]", Message: `there is no tool "files__later"`}}) {
+		t.Errorf("granted and pruned: %v", err)
 	}
 }
 
@@ -324,6 +400,9 @@ func FuzzApply(f *testing.F) {
 		`{"quartermaster":"v1","servers":{"s":{"transport":"stdio","command":"x","args":["-e","A=1"],"env":{"API_KEY":"a","api-key":"Bearer b","X":"${S_API_KEY}","Y":"https://u:p@x/?k=1"}}}}`,
 		`{"quartermaster":"v1","servers":{"9":{"transport":"http","url":"https://x/?q=1","headers":{"Authorization":"Token  c","Cookie":"a=b; c=${D}"}}}}`,
 		`{"quartermaster":"v1","tools":{"time_now":null,"":{},"x":{"config":[1]}},"bindings":{"\u0000":null}}`,
+		`{"quartermaster":"v1","project":{"policyQuery":"data.a.b"},"users":{"u":{"groups":[],"roles":["r","r"]}},"policies":{"p":{"rego":"package p"},"p.rego":{"rego":"x"}}}`,
+		`{"quartermaster":"v1","servers":{"s":{"transport":"stdio","command":"x"}},"grants":[{"tool":"echo","relation":"executor","subject":"user:a#b@c"},{"tool":"@s/later","relation":"owner","subject":"group:g#member"},{"tool":"s__later","relation":"owner","subject":"group:g#member"}]}`,
+		`{"quartermaster":"v1","grants":[{"resource":"project","relation":"admin","subject":"user:\u2028"},{"resource":"group:a:b","relation":"member","subject":"group:\u0000#member"},{"resource":"x/y:#","relation":"viewer","subject":"x/y:z#"}]}`,
 	} {
 		f.Add(seed, true)
 		f.Add(seed, false)

@@ -26,6 +26,9 @@ type Draft struct {
 	users    map[string]*User
 	secrets  map[string]*Secret // without their values
 	values   map[string]string  // of the secrets that are put
+	grants   grantEdits
+	cluster  *clusterGrants // nil: the base has all grants
+	policies map[string]*Policy
 }
 
 // Draft starts a draft from c. Changed things are stamped with now.
@@ -35,6 +38,7 @@ func (c *Catalog) Draft(now time.Time) *Draft {
 		tools: map[string]*Tool{}, names: map[string]*Tool{}, gone: map[string]bool{},
 		servers: map[string]*Server{}, agents: map[string]*Agent{}, bindings: map[string]*Bindings{},
 		users: map[string]*User{}, secrets: map[string]*Secret{}, values: map[string]string{},
+		grants: grantEdits{}, policies: map[string]*Policy{},
 	}
 }
 
@@ -74,7 +78,12 @@ func (d *Draft) Changes() []Change {
 			all = append(all, Change{Noun: NounBindings, Key: k, Bindings: b})
 		}
 	}
-	return all
+	for _, k := range sortedKeys(d.policies) {
+		if p := d.policies[k]; p != nil || d.base.Policy(k) != nil {
+			all = append(all, Change{Noun: NounPolicy, Key: k, Policy: p})
+		}
+	}
+	return append(all, d.grantChanges()...)
 }
 
 // toolChanges has removals first: the next tool may bear the name of one that
@@ -140,15 +149,22 @@ func (d *Draft) Bindings(agent string) *Bindings {
 	return d.base.Bindings(agent).without(d.gone)
 }
 
-// SetProject changes the project's name and plan.
+// SetProject changes the project's own settings.
 func (d *Draft) SetProject(p Project) error {
 	was := d.base.project
-	p.ID, p.Revision, p.CreatedAt = was.ID, was.Revision, was.CreatedAt
+	p.ID, p.GrantsToken, p.Revision, p.CreatedAt = was.ID, d.Project().GrantsToken, was.Revision, was.CreatedAt
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	d.project = &p
 	return nil
+}
+
+// SetGrantsToken notes how fresh the grants must be read from now on.
+func (d *Draft) SetGrantsToken(token string) {
+	p := d.Project()
+	p.GrantsToken = token
+	d.project = &p
 }
 
 // Project returns the project's own settings in the draft.
@@ -208,11 +224,11 @@ func (d *Draft) checkReferences(f *faults, t *Tool) {
 	if t.Server == "" {
 		return
 	}
-	upstream := t.upstream()
-	for _, name := range []string{t.Server + "__" + upstream, upstream} {
+	short := t.shortName()
+	for _, name := range []string{t.Server + "__" + short, short} {
 		other := d.toolByName(name)
-		if other != nil && other.ID != t.ID && name != t.Name && other.Server == t.Server && other.upstream() == upstream {
-			f.add("name", "@%s/%s already means %s", t.Server, upstream, name)
+		if other != nil && other.ID != t.ID && name != t.Name && other.Server == t.Server && other.shortName() == short {
+			f.add("name", "@%s/%s already means %s", t.Server, short, name)
 		}
 	}
 }
@@ -234,6 +250,7 @@ func (d *Draft) updateTool(ref string, edit func(*Tool) error, check func(*fault
 		return nil, err
 	}
 	t.ID, t.Version, t.CreatedAt, t.Origin = old.ID, old.Version, old.CreatedAt, old.Origin
+	t.keepDiscovered(old)
 	t.normalize()
 	if t.Origin == OriginBuiltin && t.Category == "" {
 		t.Category = builtinCategory
@@ -262,12 +279,14 @@ func (d *Draft) updateTool(ref string, edit func(*Tool) error, check func(*fault
 	t.Version, t.UpdatedAt = old.Version+1, d.now
 	if t.Name != old.Name {
 		d.names[old.Name] = nil
+		d.moveGrants(old.Name, t.Name)
 	}
 	d.putTool(&t)
 	return &t, nil
 }
 
-// DeleteTool removes a tool that a person has made, and its bindings with it.
+// DeleteTool removes a tool that a person has made, and with it its bindings and
+// what was granted on it.
 func (d *Draft) DeleteTool(ref string) error {
 	t := d.Tool(ref)
 	switch {
@@ -286,6 +305,7 @@ func (d *Draft) removeTool(t *Tool) {
 	d.tools[t.ID] = nil
 	d.names[t.Name] = nil
 	d.gone[t.ID] = true
+	d.moveGrants(t.Name, "")
 }
 
 func toolMissing(ref string) error {
@@ -318,18 +338,21 @@ func (d *Draft) PutServer(s Server) (server *Server, created bool, err error) {
 		return nil, false, err
 	}
 	old := d.Server(s.Name)
-	s.CreatedAt, s.UpdatedAt = d.now, d.now
+	s.CreatedAt, s.UpdatedAt, s.DiscoveredAt = d.now, d.now, time.Time{}
 	if old != nil {
+		s.DiscoveredAt = old.DiscoveredAt
 		if s.same(old) {
 			return old, false, nil
 		}
 		s.CreatedAt = old.CreatedAt
+		d.holdOrRelease(old, &s)
 	}
 	d.servers[s.Name] = &s
 	return &s, old == nil, nil
 }
 
-// DeleteServer removes a server, its tools and their bindings.
+// DeleteServer removes a server, its tools, their bindings and what was granted
+// on them.
 func (d *Draft) DeleteServer(name string) error {
 	if d.Server(name) == nil {
 		return Errorf(CodeNotFound, "there is no server %q", name)
@@ -348,6 +371,7 @@ func (d *Draft) DeleteServer(name string) error {
 		}
 	}
 	d.servers[name] = nil
+	d.revokeUnoffered(name)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 )
 
 func empty() *Catalog {
-	d := NewCatalog(Project{ID: "p", Name: "p", Plan: PlanFree}).Draft(time.Now())
+	d := NewCatalog(Project{ID: "p", Name: "p", Plan: PlanFree, PolicyQuery: DefaultPolicyQuery}).Draft(time.Now())
 	d.AddBuiltins()
 	return d.Catalog()
 }
@@ -32,7 +34,7 @@ func random(t *rapid.T) *Catalog {
 
 // frozen is a copy of all that a catalog holds, down to the last byte.
 func frozen(t *rapid.T, c *Catalog) string {
-	text, err := json.Marshal([]any{c.Project(), c.Tools(), c.Servers(), c.Agents(), c.AllBindings(), c.Users(), c.Secrets(), c.Export()})
+	text, err := json.Marshal([]any{c.Project(), c.Tools(), c.Servers(), c.Agents(), c.AllBindings(), c.Users(), c.Secrets(), c.Policies(), c.AllGrants(), c.Export()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +116,22 @@ func TestDraftAnswersLikeItsCatalog(t *testing.T) {
 				t.Fatalf("bindings of %s are others in the draft", b.Agent)
 			}
 		}
-		if p := c.Project(); d.Project().Name != p.Name || d.Project().Plan != p.Plan {
-			t.Fatalf("project %+v is another in the draft", p)
+		for _, p := range c.Policies() {
+			if d.Policy(p.Name) != p {
+				t.Fatalf("policy %s is another in the draft", p.Name)
+			}
+		}
+		if !slices.Equal(d.Grants(GrantFilter{}), c.AllGrants()) {
+			t.Fatalf("grants %v are others in the draft", c.AllGrants())
+		}
+		p := d.Project()
+		if p.Revision = c.Revision(); p != c.Project() {
+			t.Fatalf("project %+v is another in the draft, %+v", c.Project(), p)
 		}
 	})
 }
 
-// BIND-7: after any edits, whatever is bound or named exists.
+// BIND-7, PERM-2: after any edits, whatever is bound, granted or named exists.
 func TestCatalogHoldsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := random(t)
@@ -139,6 +150,12 @@ func TestCatalogHoldsTogether(t *testing.T) {
 				if c.ToolByID(x.ToolID) == nil || i > 0 && b.Tools[i-1].ToolID >= x.ToolID {
 					t.Fatalf("bindings of %s: %v", b.Agent, b.Tools)
 				}
+			}
+		}
+		for _, g := range c.AllGrants() {
+			server, _, _ := strings.Cut(g.Tool, "__")
+			if g.Tool != "" && c.ToolByName(g.Tool) == nil && c.Server(server) == nil {
+				t.Fatalf("%s is on no tool, and no server could offer it", g.Key())
 			}
 		}
 	})
@@ -161,6 +178,42 @@ func TestSetProject(t *testing.T) {
 	}
 	if err := d.SetProject(Project{Plan: "gold"}); CodeOf(err) != CodeInvalidRequest {
 		t.Errorf("unknown plan: %v", err)
+	}
+	if err := d.SetProject(Project{PolicyQuery: "data.x"}); CodeOf(err) != CodeInvalidRequest || !strings.HasSuffix(err.Error(), "policyQuery: must name one rule, such as data.quartermaster.tools.allow") {
+		t.Errorf("no rule: %v", err)
+	}
+}
+
+// GATE-7
+func TestSetPolicyQuery(t *testing.T) {
+	d := empty().Draft(time.Now())
+	if err := d.SetProject(Project{PolicyQuery: "data.own.allow"}); err != nil {
+		t.Fatal(err)
+	}
+	d = d.Catalog().Draft(time.Now())
+	if got := d.Project().PolicyQuery; got != "data.own.allow" {
+		t.Errorf("query %s", got)
+	}
+	if err := d.SetProject(Project{}); err != nil || d.Project().PolicyQuery != DefaultPolicyQuery {
+		t.Errorf("absent is %s (%v), want the default", d.Project().PolicyQuery, err)
+	}
+}
+
+// PERM-1: how fresh grants must be read is nobody's to see or set, and stays
+// whatever else of the project is set.
+func TestSetGrantsToken(t *testing.T) {
+	d := empty().Draft(time.Now())
+	d.SetGrantsToken("token")
+	if err := d.SetProject(Project{Name: "other", GrantsToken: "forged"}); err != nil {
+		t.Fatal(err)
+	}
+	p := d.Catalog().Project()
+	if p.GrantsToken != "token" || p.Name != "other" {
+		t.Errorf("project %+v", p)
+	}
+	text, err := json.Marshal([]any{p, d.Catalog().Export(), d.Diff()})
+	if err != nil || strings.Contains(string(text), "token") || strings.Contains(strings.ToLower(string(text)), "grantstoken") {
+		t.Errorf("shown: %s (%v)", text, err)
 	}
 }
 

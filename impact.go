@@ -1,7 +1,8 @@
 package quartermaster
 
-// Advisor answers operators' questions about the decision. Its answers follow
-// from catalogs alone: registry, capsule, group and state, for agents that no
+import "context"
+
+// Advisor answers operators' questions about the decision, for agents that no
 // other agent has started.
 type Advisor interface {
 	// Check looks at an agent's definition in a catalog that follows from
@@ -10,10 +11,11 @@ type Advisor interface {
 	Check(current, catalog *Catalog, agent string) (conflicts []Fault, warnings []string)
 
 	// ImpactOf says who gains and loses what from one catalog to the other.
-	ImpactOf(before, after *Catalog) Impact
+	// after may never come to be.
+	ImpactOf(ctx context.Context, before, after *Catalog) (Impact, error)
 
 	// WhoCan lists who gets at a tool, found by name, id or @server/tool.
-	WhoCan(catalog *Catalog, tool string) (Reachers, error)
+	WhoCan(ctx context.Context, catalog *Catalog, tool string) (Reachers, error)
 
 	// Gates names the gates that are asked, in order.
 	Gates() []Gate
@@ -45,12 +47,13 @@ type Availability struct {
 // differ from them.
 const OtherStates = "(any other)"
 
-// UserImpact is what a user gains and loses by other granted groups.
+// UserImpact is what a user gains and loses by other granted groups, grants and
+// policies.
 type UserImpact struct {
 	User   string        `json:"user"`
 	Gained []string      `json:"gained,omitempty" doc:"Groups"`
 	Lost   []string      `json:"lost,omitempty" doc:"Groups"`
-	Agents []AgentChange `json:"agents,omitempty" doc:"What this changes for the agents that act for the user"`
+	Agents []AgentChange `json:"agents,omitempty" doc:"What the change brings for the agents that act for the user"`
 }
 
 // AgentChange is what an agent can do more and less for a user.
@@ -62,12 +65,12 @@ type AgentChange struct {
 
 // Reachers answers the question from the other side: who can get at a tool?
 type Reachers struct {
-	Tool   string        `json:"tool"`
-	Nobody string        `json:"nobody,omitempty" doc:"Why nobody can, whoever they are"`
-	Groups []string      `json:"groups" nullable:"false" doc:"A request must ask for one of them, or for *"`
-	States []string      `json:"states" nullable:"false" doc:"In which it is available; * is every state"`
-	Agents []AgentReach  `json:"agents" nullable:"false"`
-	Users  []UserGranted `json:"users" nullable:"false" doc:"Users whose granted groups let them ask for it. A user without a row may ask for default"`
+	Tool   string       `json:"tool"`
+	Nobody string       `json:"nobody,omitempty" doc:"Why nobody can, whoever they are"`
+	Groups []string     `json:"groups" nullable:"false" doc:"A request must ask for one of them, or for *"`
+	States []string     `json:"states" nullable:"false" doc:"In which it is available; * is every state"`
+	Agents []AgentReach `json:"agents" nullable:"false"`
+	Users  []UserReach  `json:"users" nullable:"false" doc:"Users that the permission gate lets through"`
 }
 
 // AgentReach is an agent that reaches the tool.
@@ -77,8 +80,10 @@ type AgentReach struct {
 	Via   string `json:"via" doc:"By which pattern or binding"`
 }
 
-// UserGranted is a user and those of the tool's groups that they may ask for.
-type UserGranted struct {
-	User   string   `json:"user"`
-	Groups []string `json:"groups" nullable:"false"`
+// UserReach is a user that may execute the tool.
+type UserReach struct {
+	User    string   `json:"user"`
+	Via     string   `json:"via" doc:"By which relation" example:"executor, as member of group:ops"`
+	Groups  []string `json:"groups" nullable:"false" doc:"Those of the tool's groups that the user may ask for; none: no request of theirs reaches it"`
+	Refused []string `json:"refused,omitempty" doc:"Agents that the policy refuses it to when they act for the user"`
 }

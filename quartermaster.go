@@ -66,11 +66,24 @@ type Invoker interface {
 
 // Provider reaches the tools of one kind and runs them.
 type Provider interface {
-	// Available says whether tool could be called now: nil, or the reason why
-	// not, in words for a person. It does no I/O.
-	Available(tool *Tool) error
+	// Available says whether a project's tool could be called now: nil, or the
+	// reason why not, in words for a person. It does no I/O.
+	Available(project string, tool *Tool) error
 
-	// Call runs tool with arguments that have been validated against its
-	// schema. It ends when ctx ends. The arguments are not kept or modified.
-	Call(ctx context.Context, tool *Tool, arguments json.RawMessage) (*Result, error)
+	// Call runs tool for caller with arguments that have been validated against
+	// its schema. It ends when ctx ends. The arguments are not kept or modified.
+	Call(ctx context.Context, caller Caller, tool *Tool, arguments json.RawMessage) (*Result, error)
+}
+
+// Upstreams knows how the upstream servers of all projects are doing. None of
+// its answers but Restart's need I/O.
+type Upstreams interface {
+	Status(project, server string) ServerStatus
+
+	// Stderr returns the last lines that a stdio server wrote to its error output.
+	Stderr(project, server string) []string
+
+	// Restart ends a server's connection and makes it anew. It returns when that
+	// has gone well or failed.
+	Restart(ctx context.Context, project, server string) error
 }

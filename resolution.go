@@ -136,17 +136,25 @@ const (
 	VerdictRefuse Verdict = "refuse"
 )
 
-// Judge is a gate whose answer comes from an engine of its own. It is asked in
-// bulk and answers with one verdict per tool, in their order. An error, or an
-// answer of another length, fails the whole request.
+// Judge is a gate whose answer comes from an engine of its own.
 type Judge interface {
-	Judge(ctx context.Context, caller Caller, question Question, tools []*Tool) ([]Judgment, error)
+	// Judge is asked in bulk and answers with one verdict per tool, in their
+	// order. An error, or an answer of another length, fails the whole request.
+	// The tools are catalog's. Asked about none, it fails where it could not
+	// answer for the caller now: whether an engine is down must not tell an
+	// agent which tools there are.
+	Judge(ctx context.Context, catalog *Catalog, caller Caller, question Question, tools []*Tool) ([]Judgment, error)
+
+	// Suppose returns a judge of a catalog that may never come to be. What is
+	// served is not touched by it. It is closed by whoever asked for it.
+	Suppose(ctx context.Context, catalog *Catalog) (judge Judge, close func(), err error)
 }
 
-// Judgment is a Judge's verdict on one tool, with its reason if the question
-// asked for an explanation.
+// Judgment is a Judge's verdict on one tool. The zero one refuses.
 type Judgment struct {
-	Verdict Verdict
-	Reason  string
-	Remedy  string
+	Allowed bool
+	Why     *Why // if the question asked for an explanation
 }
+
+// Why is the reason for a verdict, and what would change it.
+type Why struct{ Reason, Remedy string }

@@ -33,6 +33,7 @@ type Server struct {
 	Groups        []string          `json:"groups,omitzero" doc:"Groups of its tools that name none"`
 	CreatedAt     time.Time         `json:"createdAt" readOnly:"true"`
 	UpdatedAt     time.Time         `json:"updatedAt" readOnly:"true"`
+	DiscoveredAt  time.Time         `json:"discoveredAt,omitzero" readOnly:"true" doc:"When its tools were first discovered"`
 	Status        *ServerStatus     `json:"status,omitempty" readOnly:"true"`
 	Warnings      []string          `json:"warnings,omitempty" readOnly:"true" doc:"References to secrets that are not set"`
 }
@@ -94,14 +95,18 @@ const (
 
 // ServerStatus is how an upstream server is doing (UP-0).
 type ServerStatus struct {
-	Health   string    `json:"health" enum:"green,yellow,red"`
-	State    string    `json:"state" enum:"starting,ready,degraded,failed,resting,stopped"`
-	Reason   string    `json:"reason,omitempty"`
-	Since    time.Time `json:"since"`
-	Era      string    `json:"era,omitempty" doc:"MCP protocol version spoken"`
-	Tools    int       `json:"tools"`
-	Restarts int       `json:"restarts"`
-	PID      int       `json:"pid,omitempty"`
+	Health    string    `json:"health" enum:"green,yellow,red"`
+	State     string    `json:"state" enum:"starting,ready,degraded,failed,resting,stopped"`
+	Reason    string    `json:"reason,omitempty"`
+	Since     time.Time `json:"since"`
+	Era       string    `json:"era,omitempty" doc:"MCP protocol version spoken"`
+	Tools     int       `json:"tools"`
+	Restarts  int       `json:"restarts"`
+	PID       int       `json:"pid,omitempty"`
+	LastError string    `json:"lastError,omitempty" doc:"Why it was last not reachable"`
+	Calls     int64     `json:"calls" doc:"Since its settings were last changed"`
+	P50       float64   `json:"p50Ms,omitempty" doc:"Milliseconds: median of the last calls"`
+	P99       float64   `json:"p99Ms,omitempty" doc:"Milliseconds: 99th percentile of the last calls"`
 }
 
 // UnmarshalJSON reads a server in which absent `enabled` and `prefix` mean true.

@@ -38,6 +38,16 @@ type Tool struct {
 	UpdatedAt         time.Time       `json:"updatedAt" readOnly:"true"`
 	BoundAt           time.Time       `json:"boundAt,omitzero" readOnly:"true" doc:"In a list of bound tools: since when"`
 
+	// What discovery knows of a tool that a server offers.
+	Upstream     string    `json:"upstream,omitempty" readOnly:"true" doc:"The server's own name for it" example:"read_file"`
+	Held         Hold      `json:"held,omitempty" readOnly:"true" enum:"new,changed,quarantined" doc:"Why it is held back until someone accepts it. Absent: it is not"`
+	HeldSince    time.Time `json:"heldSince,omitzero" readOnly:"true"`
+	MissingSince time.Time `json:"missingSince,omitzero" readOnly:"true" doc:"Since when its server no longer offers it"`
+	Flags        []Flag    `json:"flags,omitempty" readOnly:"true" doc:"Signs of poisoning in its newest definition"`
+	Title        string    `json:"-"` // the server's; displayName unless a person gives another
+	Hash         string    `json:"-"` // of the definition in this row
+	Pending      *Offer    `json:"-"` // the newest definition, where it waits to be accepted
+
 	Origin Origin `json:"-"`
 }
 
@@ -92,9 +102,9 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Active reports whether the tool can be bound and listed (CAT-3). Whether its
-// server is up does not matter.
-func (t *Tool) Active() bool { return t.Enabled }
+// Active reports whether the tool can be bound and listed (CAT-3): it is
+// switched on and accepted. Whether its server is up does not matter.
+func (t *Tool) Active() bool { return t.Enabled && t.Held == "" }
 
 // ValidToolName reports whether name fits the grammar of CAT-2.
 func ValidToolName(name string) bool {
@@ -118,8 +128,14 @@ func ToolName(server *Server, upstream string) string {
 	if ValidToolName(name) {
 		return name
 	}
+	return mappedName(name, upstream, 4)
+}
+
+// mappedName makes name fit the grammar and ends it with so many bytes of the
+// hash of upstream.
+func mappedName(name, upstream string, bytes int) string {
 	sum := sha256.Sum256([]byte(upstream))
-	suffix := "_" + hex.EncodeToString(sum[:4])
+	suffix := "_" + hex.EncodeToString(sum[:bytes])
 	legal := []byte(name)
 	for i, c := range legal {
 		if !isToolNameByte(c) {
@@ -141,6 +157,18 @@ func (t *Tool) normalize() {
 		t.InputSchema = json.RawMessage(`{"type":"object"}`)
 	}
 	t.Target, t.Available, t.UnavailableReason, t.BoundAt = "", false, "", time.Time{}
+	if t.Origin != OriginDiscovered {
+		t.keepDiscovered(&Tool{})
+	} else if t.DisplayName == "" {
+		t.DisplayName = t.Title
+	}
+}
+
+// keepDiscovered makes what discovery knows of t the same as of o: no person
+// can set it.
+func (t *Tool) keepDiscovered(o *Tool) {
+	t.Upstream, t.Title, t.Hash, t.Flags = o.Upstream, o.Title, o.Hash, o.Flags
+	t.Held, t.HeldSince, t.Pending, t.MissingSince = o.Held, o.HeldSince, o.Pending, o.MissingSince
 }
 
 // fold drops repetitions: after faults, which tell the place in what was given.
@@ -342,15 +370,17 @@ func referToName(ref string, byName func(string) *Tool) *Tool {
 	for _, name := range []string{server + "__" + upstream, upstream} {
 		// A tool has one such reference only: if its name starts with its
 		// server's, the rest of it.
-		if t := byName(name); t != nil && t.Server == server && t.upstream() == upstream {
+		if t := byName(name); t != nil && t.Server == server && t.shortName() == upstream {
 			return t
 		}
 	}
 	return nil
 }
 
-// upstream is what follows @server/ in the tool's reference.
-func (t *Tool) upstream() string { return strings.TrimPrefix(t.Name, t.Server+"__") }
+// shortName is what follows @server/ in the tool's reference: its name without
+// the server's. Where the server's own name for it does not fit the grammar the
+// two differ, so that a reference is always made of the letters of a name.
+func (t *Tool) shortName() string { return strings.TrimPrefix(t.Name, t.Server+"__") }
 
 // splitServerRef splits "@server/tool".
 func splitServerRef(ref string) (server, tool string, ok bool) {

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// User is what a project knows of a person: the groups that they may ask for.
+// User is what a project knows of a person: the groups that they may ask for and
+// the roles that policies know them by.
 // A user without a row is granted the group default.
 type User struct {
 	ID        string    `json:"id,omitempty" doc:"1 to 255 bytes" example:"alice"`
 	Groups    []string  `json:"groups" required:"false" nullable:"false" doc:"Groups that the user may ask for; * is every group"`
+	Roles     []string  `json:"roles,omitempty" doc:"What policies know the user as: data.roles[user]"`
 	CreatedAt time.Time `json:"createdAt" readOnly:"true"`
 	UpdatedAt time.Time `json:"updatedAt" readOnly:"true"`
 }
@@ -24,6 +26,7 @@ func (u *User) faults() faults {
 		f.add("groups", "must be a list; [] grants none")
 	}
 	checkNames(&f, "groups", u.Groups)
+	checkNames(&f, "roles", u.Roles)
 	return f
 }
 
@@ -46,16 +49,16 @@ func checkUserID(f *faults, location, id string) {
 	}
 }
 
-// PutUser adds a user or replaces the groups that they were granted.
+// PutUser adds a user or replaces what is known of them.
 func (d *Draft) PutUser(u User) (user *User, created bool, err error) {
 	if err := u.faults().err("user %q is not valid", u.ID); err != nil {
 		return nil, false, err
 	}
-	u.Groups = fold(u.Groups)
+	u.Groups, u.Roles = fold(u.Groups), absent(fold(u.Roles))
 	old := d.User(u.ID)
 	u.CreatedAt, u.UpdatedAt = d.now, d.now
 	if old != nil {
-		if slices.Equal(u.Groups, old.Groups) {
+		if slices.Equal(u.Groups, old.Groups) && slices.Equal(u.Roles, old.Roles) {
 			return old, false, nil
 		}
 		u.CreatedAt = old.CreatedAt

@@ -68,7 +68,8 @@ type WhatIf struct {
 	Warnings map[string][]string `json:"warnings,omitempty"`
 }
 
-// WhatIfFrom asks what a document, as a person has written it, would change.
+// WhatIfFrom asks what a document, as a person has written it, would change. It may
+// have revoke beside the sections of a project file: grants, as if they were gone.
 func (p *Project) WhatIfFrom(ctx context.Context, written json.RawMessage, prune bool) (WhatIf, error) {
 	var answer WhatIf
 	query := url.Values{"prune": {strconv.FormatBool(prune)}}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 
 	"quartermaster"
@@ -51,9 +53,28 @@ func (c *Client) failure(resp *http.Response, body []byte) error {
 			return e
 		}
 	}
+	if state := health(body); kind == typeJSON && state != "" {
+		return quartermaster.Errorf(codeOf(resp.StatusCode), "%s is not ready: %s", c.base, state)
+	}
 	code := codeOf(resp.StatusCode)
 	return quartermaster.Errorf(code, "%s answered %d %s, but not as a Quartermaster does: is the address right?",
 		c.base, resp.StatusCode, http.StatusText(resp.StatusCode))
+}
+
+// health reads what /readyz says of a server that is not; "" if body is nothing
+// of that kind.
+func health(body []byte) string {
+	var said map[string]string
+	if json.Unmarshal(body, &said) != nil || said["status"] == "" {
+		return ""
+	}
+	words := []string{said["status"]}
+	for _, part := range slices.Sorted(maps.Keys(said)) {
+		if part != "status" {
+			words = append(words, part+" "+said[part])
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // known are the members of a problem document that have a place of their own.

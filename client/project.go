@@ -23,6 +23,9 @@ func (c *Client) CreateProject(ctx context.Context, p quartermaster.Project) (qu
 	if p.Plan != "" {
 		body["plan"] = p.Plan
 	}
+	if p.PolicyQuery != "" {
+		body["policyQuery"] = p.PolicyQuery
+	}
 	var made quartermaster.Project
 	err := c.do(ctx, request{method: http.MethodPost, path: pathProjects, body: body}, &made)
 	return made, err
@@ -45,9 +48,15 @@ func (p *Project) Get(ctx context.Context) (quartermaster.Project, error) {
 	return answer, err
 }
 
+// Updated is a project after a change, and what is odd about its policies now.
+type Updated struct {
+	quartermaster.Project
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 // Update changes the project by a JSON merge patch.
-func (p *Project) Update(ctx context.Context, patch map[string]any) (quartermaster.Project, error) {
-	var answer quartermaster.Project
+func (p *Project) Update(ctx context.Context, patch map[string]any) (Updated, error) {
+	var answer Updated
 	err := p.do(ctx, request{method: http.MethodPatch, contentType: typeMergePatch, body: patch}, &answer)
 	return answer, err
 }
@@ -68,6 +77,6 @@ func (p *Project) at(ctx context.Context, noun, key string, r request, answer an
 	if err != nil {
 		return err
 	}
-	r.path = "/" + noun + "/" + word
+	r.path = "/" + noun + "/" + word + r.path
 	return p.do(ctx, r, answer)
 }

@@ -58,6 +58,32 @@ func (p *Project) putServer(ctx context.Context, name string, body any) (Server,
 	return answer, err
 }
 
+// RestartServer connects to a server anew. It returns when that has gone well or
+// failed.
+func (p *Project) RestartServer(ctx context.Context, name string) error {
+	return p.at(ctx, nounServers, name, request{method: http.MethodPost, path: "/restart"}, nil)
+}
+
+// ServerStderr reads the last lines that a stdio server wrote to its error
+// output.
+func (p *Project) ServerStderr(ctx context.Context, name string) ([]string, error) {
+	var answer struct{ Lines []string }
+	err := p.at(ctx, nounServers, name, request{method: http.MethodGet, path: "/stderr"}, &answer)
+	return answer.Lines, err
+}
+
+// AcceptTools lets tools of a server through that are held back: those named, or
+// all. It returns the names of those that were.
+func (p *Project) AcceptTools(ctx context.Context, server string, tools ...string) ([]string, error) {
+	var answer struct{ Accepted []string }
+	body := map[string][]string{}
+	if len(tools) > 0 {
+		body["tools"] = tools
+	}
+	err := p.at(ctx, nounServers, server, request{method: http.MethodPost, path: "/accept", body: body}, &answer)
+	return answer.Accepted, err
+}
+
 // DeleteServer removes a server, its tools and their bindings.
 func (p *Project) DeleteServer(ctx context.Context, name string) error {
 	return p.at(ctx, nounServers, name, request{method: http.MethodDelete}, nil)

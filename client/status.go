@@ -28,9 +28,10 @@ type Database struct {
 
 // Gate is one check of the server and whether it is on.
 type Gate struct {
-	Name   string `json:"name"`
-	On     bool   `json:"on"`
-	Detail string `json:"detail,omitempty"`
+	Name    string `json:"name"`
+	On      bool   `json:"on"`
+	Detail  string `json:"detail,omitempty"`  // what answers it
+	Trouble string `json:"trouble,omitempty"` // why it cannot, or does so by old rules
 }
 
 // Status asks how the server is set up.
@@ -45,7 +46,8 @@ func (c *Client) Healthy(ctx context.Context) error {
 	return c.do(ctx, request{method: http.MethodGet, path: "/healthz"}, nil)
 }
 
-// Ready is nil when the server can serve requests.
+// Ready is nil when the server can serve requests. One that is still starting
+// says how far it is.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.do(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
 }

@@ -34,6 +34,21 @@ func (p *Project) Tool(ctx context.Context, ref string) (quartermaster.Tool, err
 	return answer, err
 }
 
+// ToolVersion is a definition that a server has given a tool.
+type ToolVersion struct {
+	quartermaster.ToolVersion
+	Pending bool                             `json:"pending,omitempty"` // it waits to be accepted
+	Changes []quartermaster.DefinitionChange `json:"changes,omitempty"` // to the one before it
+}
+
+// ToolVersions lists the definitions that a server has given a tool, the newest
+// first.
+func (p *Project) ToolVersions(ctx context.Context, ref string) ([]ToolVersion, error) {
+	var answer struct{ Versions []ToolVersion }
+	err := p.at(ctx, nounTools, ref, request{method: http.MethodGet, path: "/versions"}, &answer)
+	return answer.Versions, err
+}
+
 // CreateTool adds a tool. What only the server can know is ignored.
 func (p *Project) CreateTool(ctx context.Context, t quartermaster.Tool) (quartermaster.Tool, error) {
 	return p.createTool(ctx, t)

@@ -78,6 +78,16 @@ func TestScripts(t *testing.T) {
 			"halt":  halt, // not stop: testscript has one, which ends the script
 			"setid": setID,
 			"same":  same,
+			"await": await,
+			"until": until,
+
+			"orphans": orphans,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "npm" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Getenv("QUARTERMASTER_NPM") != "", nil
 		},
 	})
 }

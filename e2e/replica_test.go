@@ -23,8 +23,9 @@ type replica struct {
 	exited  chan struct{}
 }
 
-// newReplica starts a server process; ready waits until it answers.
-func newReplica(t *testing.T, database string) *replica {
+// newReplica starts a server process, with settings as environment variables;
+// ready waits until it answers.
+func newReplica(t *testing.T, database string, settings ...string) *replica {
 	t.Helper()
 	dir := t.TempDir()
 	address := filepath.Join(dir, "address")
@@ -34,7 +35,7 @@ func newReplica(t *testing.T, database string) *replica {
 	}
 	t.Cleanup(func() { _ = log.Close() })
 	cmd := exec.Command(filepath.Join(bin, "quartermaster"), "serve", "--listen", "127.0.0.1:0", "--data", dir, "--address-file", address)
-	cmd.Env = append(os.Environ(), "QUARTERMASTER_DATABASE="+database)
+	cmd.Env = append(append(os.Environ(), "QUARTERMASTER_DATABASE="+database), settings...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +88,39 @@ func (a *app) completeSecrets(c *cobra.Command, args []string, _ string) ([]stri
 	}
 	return a.complete(c, func(ctx context.Context, p *client.Project) []string {
 		return take(ctx, p.Secrets(), func(s client.Secret) string { return s.Name })
+	})
+}
+
+func (a *app) completePolicies(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && !strings.Contains(c.Use, "...") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.complete(c, func(ctx context.Context, p *client.Project) []string {
+		return take(ctx, p.Policies(), func(policy quartermaster.Policy) string { return policy.Name })
+	})
+}
+
+// completeGrant offers subjects, then relations, then tools.
+func (a *app) completeGrant(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return a.completeSubjects(c, args, typed)
+	case 1:
+		return relations, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeTools(0)(c, args, typed)
+}
+
+// completeSubjects offers the users that the project has rows of, and the groups
+// of users that somebody is a member of.
+func (a *app) completeSubjects(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(c, func(ctx context.Context, p *client.Project) []string {
+		users := take(ctx, p.Users(), func(u quartermaster.User) string { return quartermaster.TypeUser + ":" + u.ID })
+		members := take(ctx, p.Grants(client.GrantFilter{Relation: "member"}), func(g quartermaster.Grant) string {
+			return g.Resource + "#member"
+		})
+		members = slices.DeleteFunc(members, func(s string) bool { return !strings.HasPrefix(s, quartermaster.TypeGroup+":") })
+		return append(users, slices.Compact(members)...)
 	})
 }
 

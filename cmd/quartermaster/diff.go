@@ -24,6 +24,9 @@ var signColors = map[byte]string{'+': green, '~': yellow, '-': red}
 
 func differenceLines(d quartermaster.Difference) []string {
 	what := string(d.Noun) + " " + d.Name
+	if d.Noun == quartermaster.NounGrant {
+		what = "grant " + grantWords(d.Name)
+	}
 	switch d.Action {
 	case "create":
 		return []string{"+ " + what}
@@ -36,6 +39,10 @@ func differenceLines(d quartermaster.Difference) []string {
 	if d.Noun == quartermaster.NounSecret {
 		return []string{"~ " + what + ": set again"} // whether to another value nobody can tell
 	}
+	if d.Noun == quartermaster.NounPolicy {
+		rego := d.Fields["rego"]
+		return []string{fmt.Sprintf("~ %s: %s → %s", what, lineWords(rego.From), lineWords(rego.To))}
+	}
 	lines := []string{}
 	for _, field := range sorted(maps.Keys(d.Fields)) {
 		change := d.Fields[field]
@@ -43,6 +50,20 @@ func differenceLines(d quartermaster.Difference) []string {
 			brief(change.From), brief(change.To)))
 	}
 	return lines
+}
+
+// grantWords are those of the grant command: of tool:echo#executor@user:alice they
+// are user:alice executor echo.
+func grantWords(key string) string {
+	resource, rest, _ := strings.Cut(key, "#")
+	relation, subject, _ := strings.Cut(rest, "@")
+	tool, _ := strings.CutPrefix(resource, quartermaster.TypeTool+":")
+	return subject + " " + relation + " " + tool
+}
+
+func lineWords(v any) string {
+	text, _ := v.(string)
+	return count(lineCount(text), "line")
 }
 
 // bindingChange names the tools that come and go.

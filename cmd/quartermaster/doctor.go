@@ -100,11 +100,7 @@ func (d *doctor) server(ctx context.Context) {
 		d.say(well, "you", "%s, %s", st.User, st.Role)
 	}
 	for _, g := range st.Gates {
-		if g.On {
-			d.say(well, "gate "+g.Name, "on: %s", g.Detail)
-		} else {
-			d.say(doubt, "gate "+g.Name, "off: %s", g.Detail)
-		}
+		d.gate(g)
 	}
 	kinds := make([]string, len(st.Providers))
 	for i, k := range st.Providers {
@@ -112,6 +108,18 @@ func (d *doctor) server(ctx context.Context) {
 	}
 	d.say(well, "providers", "%s", strings.Join(kinds, ", "))
 	d.say(well, "up", "for %s, with %s", st.Uptime, count(st.Projects, "project"))
+}
+
+func (d *doctor) gate(g client.Gate) {
+	name := "gate " + g.Name
+	switch {
+	case g.Trouble != "":
+		d.say(wrong, name, "%s (%s)", g.Trouble, g.Detail)
+	case g.On:
+		d.say(well, name, "on: %s", g.Detail)
+	default:
+		d.say(doubt, name, "off: %s", g.Detail)
+	}
 }
 
 func (d *doctor) catalog(ctx context.Context) {

@@ -54,6 +54,9 @@ func ordered(doc object) object {
 	out := slices.Clone(doc)
 	slices.SortStableFunc(out, func(a, b member) int { return rank(order, a.key) - rank(order, b.key) })
 	for i, m := range out {
+		if grants, ok := m.value.([]any); ok && m.key == "grants" {
+			out[i].value = orderedGrants(grants)
+		}
 		entries, ok := m.value.(object)
 		if !ok || !slices.Contains(sections, m.key) {
 			continue
@@ -61,6 +64,20 @@ func ordered(doc object) object {
 		entries = slices.Clone(entries)
 		slices.SortStableFunc(entries, func(a, b member) int { return strings.Compare(a.key, b.key) })
 		out[i].value = entries
+	}
+	return out
+}
+
+// orderedGrants puts the words of each into the order in which they are said.
+func orderedGrants(grants []any) []any {
+	out := slices.Clone(grants)
+	for i, g := range out {
+		if words, ok := g.(object); ok {
+			words = slices.Clone(words)
+			said := []string{"subject", "relation", "tool", "resource"}
+			slices.SortStableFunc(words, func(a, b member) int { return rank(said, a.key) - rank(said, b.key) })
+			out[i] = words
+		}
 	}
 	return out
 }

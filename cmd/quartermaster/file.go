@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,24 +30,32 @@ func (d document) json() (json.RawMessage, error) { return d.value.MarshalJSON()
 
 // readFile reads a YAML or JSON file with one object; - is standard input.
 func (a *app) readFile(name string) (document, error) {
+	data, shown, err := a.readAll(name)
+	if err != nil {
+		return document{}, err
+	}
+	return parseDocument(shown, data)
+}
+
+// readAll reads a file, and says how it is called; - is standard input.
+func (a *app) readAll(name string) (data []byte, shown string, err error) {
 	r := a.in
-	shown := "stdin"
+	shown = "stdin"
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return document{}, usagef("%v", err)
+			return nil, name, usagef("%v", err)
 		}
 		defer func() { _ = f.Close() }()
 		r, shown = f, name
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return document{}, usagef("%s cannot be read: %v", shown, err)
+	if data, err = io.ReadAll(io.LimitReader(r, maxFile+1)); err != nil {
+		return nil, shown, usagef("%s cannot be read: %v", shown, err)
 	}
 	if len(data) > maxFile {
-		return document{}, quartermaster.Errorf(quartermaster.CodeTooLarge, "%s is larger than %d MiB", shown, maxFile>>20)
+		return nil, shown, quartermaster.Errorf(quartermaster.CodeTooLarge, "%s is larger than %d MiB", shown, maxFile>>20)
 	}
-	return parseDocument(shown, data)
+	return data, shown, nil
 }
 
 func parseDocument(file string, data []byte) (document, error) {
@@ -63,8 +72,9 @@ func parseDocument(file string, data []byte) (document, error) {
 	return document{value: o, places: places}, nil
 }
 
-// filesIn names the files that a directory stands for: those in it, by name.
-func filesIn(name string) ([]string, error) {
+// filesIn names the files that a directory stands for: those in it that end so, by
+// name.
+func filesIn(name string, endings ...string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
 		return []string{name}, nil // reading it says what is wrong
@@ -75,12 +85,12 @@ func filesIn(name string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
+		if !e.IsDir() && slices.Contains(endings, filepath.Ext(e.Name())) {
 			files = append(files, filepath.Join(name, e.Name()))
 		}
 	}
 	if len(files) == 0 {
-		return nil, usagef("%s holds no file that ends in .yaml, .yml or .json", name)
+		return nil, usagef("%s holds no file that ends in %s", name, strings.Join(endings, " or "))
 	}
 	return files, nil
 }
@@ -101,13 +111,22 @@ func (d document) located(err error) error {
 }
 
 // locate turns body.tools.echo.groups[0] into FILE:LINE: tools.echo.groups[0].
-// A field that is missing is where it would have to be.
+// A field that is missing is where it would have to be. Of a policy it may be told
+// in which line of it, whoever has sent it: policies.access:7.
 func (d document) locate(location string) string {
 	rest, ok := strings.CutPrefix(location, "body")
+	if strings.HasPrefix(location, "policies.") {
+		rest, ok = "."+location, true
+	}
 	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
 		return location
 	}
 	path := strings.TrimPrefix(rest, ".")
+	if policy, line, ok := cutLine(path); ok {
+		if own, ok := d.places[policy]; ok && own.line == 0 {
+			return own.file + ":" + line // a file of its own
+		}
+	}
 	for at := path; ; at = parent(at) {
 		p, ok := d.places[at]
 		switch {
@@ -122,7 +141,16 @@ func (d document) locate(location string) string {
 }
 
 func parent(path string) string {
-	return path[:max(0, strings.LastIndexAny(path, ".["))]
+	return path[:max(0, strings.LastIndexAny(path, ".[:"))]
+}
+
+func cutLine(path string) (rest, line string, ok bool) {
+	at := strings.LastIndexByte(path, ':')
+	if at < 0 {
+		return path, "", false
+	}
+	_, err := strconv.Atoi(path[at+1:])
+	return path[:at], path[at+1:], err == nil
 }
 
 // fileFlag is the -f of a command that reads one file.

@@ -71,7 +71,26 @@ func TestMergeDocuments(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 
+	// PERM-2: grants are a list, which goes on in the next file.
+	d, err = merge("quartermaster: v1\ngrants:\n  - {subject: a}\n  - {subject: b}\n", "grants:\npolicies: {x: {rego: p}}\n", "grants: [{subject: c}]\npolicies:\n  y: {rego: p}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ = d.json()
+	if want := `{"quartermaster":"v1","grants":[{"subject":"a"},{"subject":"b"},{"subject":"c"}],"policies":{"x":{"rego":"p"},"y":{"rego":"p"}}}`; string(body) != want {
+		t.Errorf("got %s, want %s", body, want)
+	}
+	for location, want := range map[string]string{
+		"body.grants[1].subject": "a.yaml:4: grants[1].subject", "body.grants[2].subject": "c.yaml:1: grants[2].subject", "body.policies.y:7": "c.yaml:3: policies.y:7",
+	} {
+		if got := d.locate(location); got != want {
+			t.Errorf("%s: got %s, want %s", location, got, want)
+		}
+	}
+
 	refused := map[string]struct{ a, b, want string }{
+		"policy twice":    {"policies:\n  x: {}\n", "policies:\n  x: {}\n", "b.yaml:2: policies.x: stands in a.yaml:2 already"},
+		"no list":         {"grants: []\n", "grants: {}\n", "b.yaml:1: grants: must be a list"},
 		"entry twice":     {"tools:\n  x: {}\n", "tools:\n  y: {}\n  x: {}\n", "b.yaml:3: tools.x: stands in a.yaml:2 already"},
 		"binding twice":   {"bindings:\n  x: [a]\n", "bindings:\n  x: [a]\n", "b.yaml:2: bindings.x: stands in a.yaml:2 already"},
 		"project twice":   {"project: {}\n", "project: {}\n", "b.yaml:1: project: stands in a.yaml:1 already"},

@@ -65,6 +65,7 @@ Environment:
 const rootExample = `  quartermaster serve --data .data
   quartermaster tools list
   quartermaster bind writer echo time_now
+  quartermaster grant user:alice executor echo
   quartermaster apply -f project.yaml --dry-run`
 
 func (a *app) rootCommand() *cobra.Command {
@@ -93,9 +94,10 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	add("run", serveCommand(a), doctorCommand(a))
 	add("manage", projectsCommand(a), serversCommand(a), toolsCommand(a), agentsCommand(a),
-		bindCommand(a), usersCommand(a), secretsCommand(a), groupsCommand(a), statesCommand(a))
-	add("ask", resolveCommand(a), explainCommand(a), whatIfCommand(a), whoCanCommand(a), workflowCommand(a))
-	add("files", applyCommand(a), exportCommand(a))
+		bindCommand(a), usersCommand(a), grantCommand(a), revokeCommand(a), grantsCommand(a), policyCommand(a),
+		secretsCommand(a), groupsCommand(a), statesCommand(a))
+	add("ask", resolveCommand(a), explainCommand(a), whatIfCommand(a), whoCanCommand(a), workflowCommand(a), schemaCommand(a))
+	add("files", applyCommand(a), exportCommand(a), importCommand(a))
 	add("", versionCommand(a), exitCodesTopic())
 	a.markStart(root)
 	return root

@@ -1,19 +1,27 @@
 package main
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"quartermaster"
 )
 
 // sections are the parts of a project file that hold entries by name.
-var sections = []string{"servers", "tools", "agents", "bindings", "users"}
+var sections = []string{"servers", "tools", "agents", "bindings", "users", "policies"}
 
-// readProject reads the files of a project and joins them into one document.
-func (a *app) readProject(names []string) (document, error) {
+// lists are the parts that hold entries without names. What stands in two files
+// is meant once.
+var lists = []string{"grants", "revoke"}
+
+// readProject reads the files of a project and joins them into one document, with
+// what was said beside them.
+func (a *app) readProject(names []string, beside ...document) (document, error) {
 	var docs []document
 	for _, name := range names {
-		files, err := filesIn(name)
+		files, err := filesIn(name, ".yaml", ".yml", ".json")
 		if err != nil {
 			return document{}, err
 		}
@@ -25,7 +33,7 @@ func (a *app) readProject(names []string) (document, error) {
 			docs = append(docs, d)
 		}
 	}
-	return mergeDocuments(docs)
+	return mergeDocuments(append(docs, beside...))
 }
 
 // mergeDocuments joins project files. An entry that stands in two of them is
@@ -53,17 +61,38 @@ func (m *merger) fault(d document, path, message string) {
 }
 
 func (m *merger) add(d document) {
+	had := map[string]int{} // how many entries a list begins with
+	for _, name := range lists {
+		v, _ := m.doc.value.get(name)
+		list, _ := v.([]any)
+		had[name] = len(list)
+	}
 	for _, field := range d.value {
-		if field.value == nil && slices.Contains(sections, field.key) {
+		if field.value == nil && (slices.Contains(sections, field.key) || slices.Contains(lists, field.key)) {
 			continue // a section with nothing in it
 		}
 		m.addField(d, field)
 	}
 	for path, p := range d.places {
+		path = shifted(path, had)
 		if _, ok := m.doc.places[path]; !ok {
 			m.doc.places[path] = p
 		}
 	}
+}
+
+// shifted is the path of what was an entry of a list and has others before it now.
+func shifted(path string, had map[string]int) string {
+	name, rest, ok := strings.Cut(path, "[")
+	if !ok || had[name] == 0 {
+		return path
+	}
+	number, rest, _ := strings.Cut(rest, "]")
+	i, err := strconv.Atoi(number)
+	if err != nil {
+		return path
+	}
+	return fmt.Sprintf("%s[%d]%s", name, had[name]+i, rest)
 }
 
 func (m *merger) addField(d document, field member) {
@@ -80,6 +109,8 @@ func (m *merger) addField(d document, field member) {
 		}
 	case slices.Contains(sections, field.key):
 		m.addEntries(d, i, field)
+	case slices.Contains(lists, field.key):
+		m.addList(d, i, field)
 	default:
 		m.fault(d, field.key, "stands in "+m.doc.places[field.key].String()+" already")
 	}
@@ -102,4 +133,14 @@ func (m *merger) addEntries(d document, i int, field member) {
 		joined = append(joined, entry)
 	}
 	m.doc.value[i].value = joined
+}
+
+func (m *merger) addList(d document, i int, field member) {
+	into, ok := m.doc.value[i].value.([]any)
+	from, ok2 := field.value.([]any)
+	if !ok || !ok2 {
+		m.fault(d, field.key, "must be a list of entries")
+		return
+	}
+	m.doc.value[i].value = slices.Concat(into, from)
 }

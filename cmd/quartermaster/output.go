@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -78,6 +79,23 @@ func (a *app) done(v any, format string, args ...any) error {
 		_, err := fmt.Fprintln(a.out, plainText(fmt.Sprintf(format, args...)))
 		return err
 	})
+}
+
+// printText writes text of several lines: as it is where a program reads it, and
+// harmless where a person does.
+func (a *app) printText(text string) error {
+	if a.terminal() != nil {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			line = strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")
+			b.WriteString(plainText(line) + "\n")
+		}
+		text = b.String()
+	} else if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(a.out, text)
+	return err
 }
 
 // note tells the person something that is no part of the output.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,11 +36,17 @@ users of this machine can read a program's arguments.
 Secrets are sealed with a key: that in QUARTERMASTER_SECRET_KEY (32 bytes as base64
 or hex), else that in the file secret.key of --data, which is made with the
 first secret. Keep a copy of it: without it the secrets are lost. Replicas that share a
-database need the same key.`
+database need the same key.
+
+Two engines answer the last two gates. SpiceDB says who may execute what: it runs
+inside the server, or name a cluster with --spicedb. OPA applies policies: those of
+each project ("quartermaster policy"), and those of the house, which hold for every
+project: files (--policy), a bundle server (--policy-bundle) or an OPA (--opa).`
 
 const serveExample = `  quartermaster serve
   quartermaster serve --data /var/lib/quartermaster --apply project.yaml
-  QUARTERMASTER_DATABASE=postgres://qm@db/qm quartermaster serve`
+  QUARTERMASTER_DATABASE=postgres://qm@db/qm quartermaster serve
+  quartermaster serve --policy ./policies --spicedb spicedb.example.com:50051`
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
@@ -53,6 +58,10 @@ type serveOptions struct {
 	addressFile string
 	logLevel    string
 	logFormat   string
+	engines     engineOptions
+
+	upstreamPrivate bool
+	upstreamGrace   time.Duration
 }
 
 func serveCommand(a *app) *cobra.Command {
@@ -79,6 +88,9 @@ func serveCommand(a *app) *cobra.Command {
 	f.StringVar(&o.addressFile, "address-file", "", "write the server's URL to this file once it is ready")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	o.engines.flags(f)
+	f.BoolVar(&o.upstreamPrivate, "upstream-private", false, "let upstream servers be in private networks")
+	f.DurationVar(&o.upstreamGrace, "upstream-grace", quartermaster.DefaultGrace, "how long tools stay listed while their server is down")
 	return c
 }
 
@@ -106,12 +118,35 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 			log.Error("closing the database", "error", err)
 		}
 	}()
-	resolver := resolve.New(st, nil, nil)
+	engines, err := openEngines(ctx, o.engines, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := engines.Close(); err != nil {
+			log.Error("closing the engines", "error", err)
+		}
+	}()
+	kept := keeping{st, engines.permission.Keep(st)}
+	upstreams := provider.OpenUpstreams(provider.UpstreamOptions{
+		Store: kept, Vault: st, Version: a.version, Private: o.upstreamPrivate, Loopback: true, Grace: o.upstreamGrace, Schema: schema.Check, Log: log,
+	})
+	defer closeUpstreams(ctx, upstreams, log)
+	st.Tell(upstreams.Follow)
+	resolver := resolve.New(kept, engines.permission, engines.policy)
+	resolver.LeaveOut(upstreams.Gone)
 	handler := server.New(server.Config{
-		Store:       st,
-		Resolver:    resolver,
-		Advisor:     resolver,
-		Providers:   map[quartermaster.ProviderKind]quartermaster.Provider{quartermaster.ProviderNative: provider.Native{}},
+		Store:      kept,
+		Resolver:   resolver,
+		Advisor:    resolver,
+		Permission: engines.permission,
+		Policy:     engines.policy,
+		Providers: map[quartermaster.ProviderKind]quartermaster.Provider{
+			quartermaster.ProviderNative: provider.Native{},
+			quartermaster.ProviderMCP:    upstreams,
+		},
+		Upstreams:   upstreams,
+		Historian:   st,
 		CheckSchema: schema.Check,
 		Version:     a.version,
 		Log:         log,
@@ -127,12 +162,16 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	go func() { stopped <- srv.Serve(listener) }()
 
 	url := "http://" + listener.Addr().String()
-	if err := a.ready(ctx, url, o, handler.SetReady); err != nil {
+	err = engines.load(ctx, kept)
+	if err == nil {
+		err = a.ready(ctx, url, o, handler.SetReady)
+	}
+	if err != nil {
 		_ = srv.Close()
 		return err
 	}
 	log.Info("listening on "+url, "version", a.version, "database", st.Kind(), "docs", url+"/docs/", "took", time.Since(began).Round(time.Millisecond))
-	log.Info("gates", "on", resolver.Gates(), "absent", absent(resolver.Gates()))
+	log.Info("gates", "on", resolver.Gates(), "permission", engines.permission.Status().Detail, "policy", engines.policy.Status().Detail)
 	log.Warn("no authentication: whoever can reach this address is the local operator, admin of every project")
 
 	select {
@@ -151,15 +190,13 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	return nil
 }
 
-// absent lists the gates that nothing answers, so that nobody counts on them.
-func absent(on []quartermaster.Gate) []quartermaster.Gate {
-	var off []quartermaster.Gate
-	for _, g := range []quartermaster.Gate{quartermaster.GatePermission, quartermaster.GatePolicy} {
-		if !slices.Contains(on, g) {
-			off = append(off, g)
-		}
+// closeUpstreams lets calls under way finish, and leaves no process behind.
+func closeUpstreams(ctx context.Context, u *provider.Upstreams, log *slog.Logger) {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := u.Close(grace); err != nil {
+		log.Warn("gave up waiting for upstream servers", "error", err)
 	}
-	return off
 }
 
 // ready does what must be done before the server counts as up, and then tells:

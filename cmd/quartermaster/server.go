@@ -9,16 +9,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"quartermaster"
 	"quartermaster/client"
 )
 
 func serversCommand(a *app) *cobra.Command {
-	c := nounCommand("servers", "List, show, add, switch and delete upstream MCP servers",
+	c := nounCommand("servers", "List, show, add, switch, restart and delete upstream MCP servers",
 		"A server is an upstream MCP server that offers tools to the project.",
 		serversList(a), serversGet(a), serversPut(a),
 		serversSwitch(a, "enable", "Let upstream servers offer their tools", true),
 		serversSwitch(a, "disable", "Take the tools of upstream servers out of use; their settings stay", false),
-		serversDelete(a))
+		serversRestart(a), serversLogs(a), serversAccept(a), serversDelete(a))
 	c.Aliases = []string{"server"}
 	return c
 }
@@ -27,16 +28,30 @@ func serversList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the project's upstream servers", Args: cobra.NoArgs,
 		RunE: listAll(a, (*client.Project).Servers, "no servers; add one with: quartermaster servers put NAME -f FILE",
-			[]string{"NAME", "TRANSPORT", "ENABLED", "HEALTH", "WHERE"}, serverRow),
+			[]string{"NAME", "TRANSPORT", "PROTOCOL", "HEALTH", "STATE", "TOOLS", "RESTARTS", "P50", "P99", "REASON"}, serverRow),
 	}
 }
 
 func serverRow(s client.Server) []string {
-	health := ""
-	if s.Status != nil {
-		health = s.Status.Health
+	st := s.Status
+	if st == nil {
+		st = &quartermaster.ServerStatus{}
 	}
-	return []string{s.Name, string(s.Transport), yesNo(s.Enabled), health, serverTarget(s)}
+	reason := st.Reason
+	if reason == "" && st.LastError != "" {
+		reason = "last error: " + st.LastError
+	}
+	return []string{
+		s.Name, string(s.Transport), st.Era, st.Health, st.State, fmt.Sprint(st.Tools), fmt.Sprint(st.Restarts),
+		milliseconds(st.P50), milliseconds(st.P99), reason,
+	}
+}
+
+func milliseconds(ms float64) string {
+	if ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3gms", ms)
 }
 
 // serverTarget is what is reached: a URL, or a command without its environment.
@@ -104,6 +119,10 @@ func statusFields(s client.Server) [][2]string {
 		{"protocol", st.Era},
 		{"tools", fmt.Sprint(st.Tools)},
 		{"restarts", fmt.Sprint(st.Restarts)},
+		{"last error", st.LastError},
+		{"calls", fmt.Sprint(st.Calls)},
+		{"p50", milliseconds(st.P50)},
+		{"p99", milliseconds(st.P99)},
 	}
 }
 
@@ -153,6 +172,59 @@ func serversSwitch(a *app, verb, short string, on bool) *cobra.Command {
 			}
 			a.warn(s.Warnings)
 			return a.done(s, "%sd server %s", verb, s.Name)
+		}),
+	}
+}
+
+func serversRestart(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "restart NAME...", Short: "Connect to upstream servers anew", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
+		RunE: a.each(func(ctx context.Context, p *client.Project, name string) error {
+			if err := p.RestartServer(ctx, name); err != nil {
+				return err
+			}
+			return a.done(map[string]string{"restarted": name}, "restarted server %s", name)
+		}),
+	}
+}
+
+func serversLogs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "logs NAME", Short: "Show the last lines that a stdio server wrote to its error output", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeServers,
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			lines, err := p.ServerStderr(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(lines, func() error {
+				if len(lines) == 0 {
+					a.note("server %s has written nothing", args[0])
+					return nil
+				}
+				return a.printText(strings.Join(lines, "\n") + "\n")
+			})
+		}),
+	}
+}
+
+func serversAccept(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "accept NAME [TOOL...]", Short: "Let tools through that are held back, with their newest definitions", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeServers,
+		Long: "Accept lets tools of a server through that are held back: those named, or all. What a\n" +
+			"changed tool looks like now, and what changed, \"quartermaster tools versions TOOL\" shows.",
+		Example: "  quartermaster servers accept files read_file",
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			accepted, err := p.AcceptTools(ctx, args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			return a.print(accepted, func() error {
+				if len(accepted) == 0 {
+					a.note("nothing was held back")
+					return nil
+				}
+				return a.done(accepted, "accepted %s", strings.Join(accepted, ", "))
+			})
 		}),
 	}
 }

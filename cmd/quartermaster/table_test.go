@@ -39,6 +39,11 @@ func TestDifferenceLines(t *testing.T) {
 		{Action: "update", Noun: quartermaster.NounBindings, Name: "writer", Fields: map[string]quartermaster.FieldChange{
 			"tools": {From: []any{"a", "b"}, To: []any{"b", "c"}},
 		}},
+		{Action: "create", Noun: quartermaster.NounGrant, Name: "tool:echo#executor@group:ops#member"},
+		{Action: "delete", Noun: quartermaster.NounGrant, Name: "project#admin@user:a@b#c"},
+		{Action: "update", Noun: quartermaster.NounPolicy, Name: "access", Fields: map[string]quartermaster.FieldChange{
+			"rego": {From: "package a\n", To: "package a\n\nallow := true\n"},
+		}},
 	}
 	var lines []string
 	for _, d := range diffs {
@@ -50,7 +55,10 @@ func TestDifferenceLines(t *testing.T) {
 ~ tool echo: groups ["a"] → []
 ~ tool echo: state (none) → "done"
 ~ agent a: maxDepth 3 → 0
-~ bindings writer: +c -a`
+~ bindings writer: +c -a
++ grant group:ops#member executor echo
+- grant user:a@b#c admin project
+~ policy access: 1 line → 3 lines`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

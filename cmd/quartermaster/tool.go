@@ -17,7 +17,7 @@ func toolsCommand(a *app) *cobra.Command {
 		toolsList(a), toolsGet(a), toolsCreate(a),
 		toolsSwitch(a, "enable", "Let tools be listed and bound again", true),
 		toolsSwitch(a, "disable", "Take tools out of every list and binding, for now", false),
-		toolsDelete(a))
+		toolsVersions(a), toolsDelete(a))
 	c.Aliases = []string{"tool"}
 	return c
 }
@@ -73,6 +73,8 @@ func toolStatus(t quartermaster.Tool) string {
 	switch {
 	case !t.Enabled:
 		return "disabled"
+	case t.Held != "":
+		return "held back: " + string(t.Held)
 	case !t.Available:
 		return "unavailable"
 	}
@@ -88,7 +90,7 @@ func toolsGet(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printFields(t, toolFields(t))
+			return a.printFields(t, append(toolFields(t), flagFields(t)...))
 		}),
 	}
 }
@@ -114,6 +116,7 @@ func toolFields(t quartermaster.Tool) [][2]string {
 		{"category", t.Category},
 		{"provider", string(t.Provider)},
 		{"server", t.Server},
+		{"upstream name", t.Upstream},
 		{"status", status},
 		{"groups", toolGroups(t)},
 		{"moves to state", t.State},
@@ -127,6 +130,15 @@ func toolFields(t quartermaster.Tool) [][2]string {
 		{"created", when(t.CreatedAt)},
 		{"updated", when(t.UpdatedAt)},
 	}
+}
+
+// flagFields are the signs of poisoning in a tool's definition.
+func flagFields(t quartermaster.Tool) [][2]string {
+	var fields [][2]string
+	for _, f := range t.Flags {
+		fields = append(fields, [2]string{"suspicious", fmt.Sprintf("%s: %s: %s", f.Field, f.Reason, f.Excerpt)})
+	}
+	return fields
 }
 
 func toolsCreate(a *app) *cobra.Command {
@@ -172,4 +184,43 @@ func toolsDelete(a *app) *cobra.Command {
 		Use: "delete REF...", Short: "Delete tools and their bindings", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeTools(0),
 		RunE: a.deleteEach((*client.Project).DeleteTool, "deleted tool %s"),
 	}
+}
+
+func toolsVersions(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "versions REF", Short: "Show the definitions that a server has given a tool, and what changed", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeTools(1),
+		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
+			versions, err := p.ToolVersions(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(versions, func() error { return a.printVersions(args[0], versions) })
+		}),
+	}
+}
+
+func (a *app) printVersions(ref string, versions []client.ToolVersion) error {
+	if len(versions) == 0 {
+		a.note("%s is offered by no server: it has no other definition than its own", ref)
+		return nil
+	}
+	var b strings.Builder
+	for _, v := range versions {
+		fmt.Fprintf(&b, "version %d, found %s", v.Version, when(v.FoundAt))
+		if v.Pending {
+			b.WriteString(", waits to be accepted")
+		}
+		b.WriteByte('\n')
+		for _, c := range v.Changes {
+			fmt.Fprintf(&b, "  %s\n", c.Field)
+			if c.From != "" {
+				fmt.Fprintf(&b, "    %s\n", a.color(red, "- "+plainText(c.From)))
+			}
+			if c.To != "" {
+				fmt.Fprintf(&b, "    %s\n", a.color(green, "+ "+plainText(c.To)))
+			}
+		}
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
 }

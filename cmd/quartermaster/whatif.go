@@ -13,18 +13,27 @@ import (
 	"quartermaster/client"
 )
 
+const whatIfLong = `Whatif changes nothing, and says which agents and users would gain and lose which
+tools: if project files were applied, as apply does it, if something were granted or
+revoked, and if policies were put. All of it counts as one change.`
+
+const whatIfExample = `  quartermaster whatif -f change.yaml
+  quartermaster whatif --grant "user:alice executor files__read_file"
+  quartermaster whatif --revoke "user:bob member group:ops" --policy office-hours.rego`
+
+// whatIfOptions are the changes that are asked about.
+type whatIfOptions struct {
+	files, grants, revokes, policies []string
+	prune                            bool
+}
+
 func whatIfCommand(a *app) *cobra.Command {
-	var (
-		files []string
-		prune bool
-	)
+	var o whatIfOptions
 	c := &cobra.Command{
-		Use: "whatif -f FILE...", Short: "Say who would gain and lose which tools by a change", Args: cobra.NoArgs,
-		Long: "Whatif reads project files as apply does, changes nothing, and says which agents and\n" +
-			"users would gain and lose which tools if they were applied.",
-		Example: "  quartermaster whatif -f change.yaml",
+		Use: "whatif", Short: "Say who would gain and lose which tools by a change", Args: cobra.NoArgs,
+		Long: whatIfLong, Example: whatIfExample,
 		RunE: a.inProject(func(ctx context.Context, p *client.Project, _ []string) error {
-			doc, err := a.readProject(files)
+			doc, err := a.supposed(o)
 			if err != nil {
 				return err
 			}
@@ -32,7 +41,7 @@ func whatIfCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			impact, err := p.WhatIfFrom(ctx, body, prune)
+			impact, err := p.WhatIfFrom(ctx, body, o.prune)
 			if err != nil {
 				return doc.located(err)
 			}
@@ -40,11 +49,56 @@ func whatIfCommand(a *app) *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&files, "file", "f", nil, "`FILE` or directory with the change; - is standard input; may be repeated")
-	f.BoolVar(&prune, "prune", false, "as if what the files do not hold were removed")
-	_ = c.MarkFlagRequired("file")
+	f.StringArrayVarP(&o.files, "file", "f", nil, "`FILE` or directory with the change; - is standard input; may be repeated")
+	f.StringArrayVar(&o.grants, "grant", nil, "as if this were granted: `\"SUBJECT RELATION TOOL\"`; may be repeated")
+	f.StringArrayVar(&o.revokes, "revoke", nil, "as if this were revoked: `\"SUBJECT RELATION TOOL\"`; may be repeated")
+	f.StringArrayVar(&o.policies, "policy", nil, "as if the policy in this `FILE` were put; may be repeated")
+	f.BoolVar(&o.prune, "prune", false, "as if what the files do not hold were removed")
+	c.MarkFlagsOneRequired("file", "grant", "revoke", "policy")
 	_ = c.MarkFlagFilename("file", "yaml", "yml", "json")
+	_ = c.MarkFlagFilename("policy", "rego")
 	return c
+}
+
+// supposed is one document of all that is asked about.
+func (a *app) supposed(o whatIfOptions) (document, error) {
+	beside, err := a.readPolicies(o.policies)
+	if err != nil {
+		return document{}, err
+	}
+	for _, list := range []struct {
+		name, flag string
+		given      []string
+	}{{"grants", "--grant", o.grants}, {"revoke", "--revoke", o.revokes}} {
+		var entries []any
+		for i, words := range list.given {
+			entry, err := grantEntry(list.flag, words)
+			if err != nil {
+				return document{}, err
+			}
+			entries = append(entries, entry)
+			beside.places[fmt.Sprintf("%s[%d]", list.name, i)] = place{file: list.flag + " " + quartermaster.ShellWords(words)}
+		}
+		if len(entries) > 0 {
+			beside.value = append(beside.value, member{list.name, entries})
+		}
+	}
+	return a.readProject(o.files, beside)
+}
+
+// grantEntry reads the words of a grant. A user's id may be several words.
+func grantEntry(flag, text string) (object, error) {
+	words := strings.Fields(text)
+	n := len(words)
+	if n < 3 {
+		return nil, usagef("%s %s: must be SUBJECT RELATION TOOL, such as \"user:alice executor echo\"", flag, quartermaster.ShellWords(text))
+	}
+	g := grantsOf([]string{strings.Join(words[:n-2], " "), words[n-2], words[n-1]})[0]
+	entry := object{{"subject", g.Subject}, {"relation", g.Relation}}
+	if g.Tool != "" {
+		return append(entry, member{"tool", g.Tool}), nil
+	}
+	return append(entry, member{"resource", g.Resource}), nil
 }
 
 func (a *app) printImpact(w client.WhatIf) error {
@@ -108,62 +162,4 @@ func joined(noun string, names []string) string {
 		noun += "s"
 	}
 	return noun + " " + strings.Join(names, ", ")
-}
-
-func whoCanCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "who-can TOOL", Short: "List who gets at a tool", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeTools(1),
-		Long: "Who-can answers the question from the other side: which agents reach a tool and by\n" +
-			"what, which groups must be asked for and who was granted them, and in which states.",
-		Example: "  quartermaster who-can reply_send",
-		RunE: a.inProject(func(ctx context.Context, p *client.Project, args []string) error {
-			who, err := p.WhoCan(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.print(who, func() error { return a.printReachers(who) })
-		}),
-	}
-}
-
-func (a *app) printReachers(who quartermaster.Reachers) error {
-	if who.Nobody != "" {
-		return a.done(who, "nobody can call %s: %s", who.Tool, who.Nobody)
-	}
-	states := joined("state", who.States)
-	if slices.Equal(who.States, []string{"*"}) {
-		states = "every state"
-	}
-	head := fmt.Sprintf("%s is in %s and available in %s", who.Tool, joined("group", who.Groups), states)
-	if len(who.Groups) == 0 {
-		head = fmt.Sprintf("%s is in no group: only a request for * reaches it; available in %s", who.Tool, states)
-	}
-	if _, err := fmt.Fprintf(a.out, "%s\n\n", plainText(head)); err != nil {
-		return err
-	}
-	t := table{header: []string{"AGENT", "SEES IT AS", "BECAUSE"}}
-	for _, r := range who.Agents {
-		t.rows = append(t.rows, []string{r.Agent, r.Name, r.Via})
-	}
-	if len(who.Agents) == 0 {
-		a.note("no agent reaches it; bind it with: quartermaster bind AGENT --add %s", who.Tool)
-	} else if err := t.write(a.out, a.width()); err != nil {
-		return err
-	}
-	if slices.Contains(who.Groups, quartermaster.DefaultGroup) {
-		if _, err := fmt.Fprintf(a.out, "\nevery user without a row may ask for it, by group %s\n", quartermaster.DefaultGroup); err != nil {
-			return err
-		}
-	}
-	users := table{header: []string{"USER", "MAY ASK FOR"}}
-	for _, u := range who.Users {
-		users.rows = append(users.rows, []string{u.User, strings.Join(u.Groups, ", ")})
-	}
-	if len(who.Users) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(a.out); err != nil {
-		return err
-	}
-	return users.write(a.out, a.width())
 }

@@ -18,13 +18,19 @@ import (
 	"quartermaster"
 )
 
-// place is where something stands in a file that a person has written.
+// place is where something stands in a file that a person has written; without a
+// line it is the whole file, or a flag.
 type place struct {
 	file string
 	line int
 }
 
-func (p place) String() string { return p.file + ":" + strconv.Itoa(p.line) }
+func (p place) String() string {
+	if p.line == 0 {
+		return p.file
+	}
+	return p.file + ":" + strconv.Itoa(p.line)
+}
 
 // places are where values stand, by their path: tools.echo.groups[0]. A path
 // is written as the server writes it in its faults.

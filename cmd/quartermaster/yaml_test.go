@@ -21,7 +21,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 	text := rapid.OneOf(
 		rapid.String(),
 		rapid.StringOf(rapid.RuneFrom([]rune("ab \n\t\r:#-'\"\\{}[],&*!|>%@`?~=<.01"))),
-		rapid.SampledFrom([]string{"yes", "null", "~", "1e3", "0x1", "<<", "---", "...", "- a", "a: b", "2001-01-01", ".inf", "\u0085", "\ufeff", "a\nb\n", "a\n\n  b", "\n", " a\nb"}),
+		rapid.SampledFrom([]string{"yes", "null", "~", "1e3", "0x1", "<<", "---", "...", "- a", "a: b", "2001-01-01", ".inf", "\u0085", "\ufeff", "a\nb\n", "a\n\n  b", "\n", " a\nb", "a {\n\tb\n\t\tc\n}\n"}),
 	)
 	scalars := []*rapid.Generator[any]{
 		rapid.Map(text, func(s string) any { return s }),

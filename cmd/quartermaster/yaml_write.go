@@ -162,10 +162,10 @@ func isLines(s string) bool {
 		return false
 	}
 	for i, line := range strings.Split(body, "\n") {
-		if strings.TrimRight(line, " ") != line || i == 0 && (line == "" || line[0] == ' ') {
+		if strings.TrimRight(line, " \t") != line || i == 0 && (line == "" || line[0] == ' ' || line[0] == '\t') {
 			return false
 		}
-		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) { // Rego is indented by tabs
 			return false
 		}
 	}

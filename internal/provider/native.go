@@ -28,13 +28,13 @@ var builtins = map[string]builtin{
 }
 
 // Available implements quartermaster.Provider.
-func (Native) Available(tool *quartermaster.Tool) error {
+func (Native) Available(_ string, tool *quartermaster.Tool) error {
 	_, err := find(tool)
 	return err
 }
 
 // Call implements quartermaster.Provider.
-func (Native) Call(ctx context.Context, tool *quartermaster.Tool, arguments json.RawMessage) (*quartermaster.Result, error) {
+func (Native) Call(ctx context.Context, _ quartermaster.Caller, tool *quartermaster.Tool, arguments json.RawMessage) (*quartermaster.Result, error) {
 	run, err := find(tool)
 	if err != nil {
 		return nil, quartermaster.Errorf(quartermaster.CodeUnsupportedProvider, "%s: %v", tool.Name, err)

@@ -23,7 +23,7 @@ func row(t *testing.T, name string) *quartermaster.Tool {
 // NAT-0: echo answers its arguments.
 func TestEcho(t *testing.T) {
 	for _, arguments := range []string{`{"a":[1,"<b>",null],"z":{"y":1e400}}`, `{}`} {
-		r, err := Native{}.Call(t.Context(), row(t, "echo"), json.RawMessage(arguments))
+		r, err := Native{}.Call(t.Context(), quartermaster.Caller{}, row(t, "echo"), json.RawMessage(arguments))
 		if err != nil || r.IsError {
 			t.Fatal(r, err)
 		}
@@ -35,7 +35,7 @@ func TestEcho(t *testing.T) {
 			t.Errorf("content %s, %v", r.Content[0], err)
 		}
 	}
-	if r, err := (Native{}).Call(t.Context(), row(t, "echo"), nil); err != nil || string(r.StructuredContent) != `{}` {
+	if r, err := (Native{}).Call(t.Context(), quartermaster.Caller{}, row(t, "echo"), nil); err != nil || string(r.StructuredContent) != `{}` {
 		t.Error(r, err)
 	}
 }
@@ -43,7 +43,7 @@ func TestEcho(t *testing.T) {
 // NAT-0: time_now tells the time, in a zone that exists.
 func TestTimeNow(t *testing.T) {
 	before := time.Now()
-	r, err := Native{}.Call(t.Context(), row(t, "time_now"), json.RawMessage(`{"zone":"Asia/Tokyo"}`))
+	r, err := Native{}.Call(t.Context(), quartermaster.Caller{}, row(t, "time_now"), json.RawMessage(`{"zone":"Asia/Tokyo"}`))
 	if err != nil || r.IsError {
 		t.Fatal(r, err)
 	}
@@ -58,7 +58,7 @@ func TestTimeNow(t *testing.T) {
 	if answer.Time.Before(before.Add(-time.Second)) || answer.Time.After(time.Now()) || offset != 9*3600 || answer.Zone != "Asia/Tokyo" {
 		t.Errorf("answered %s", r.StructuredContent)
 	}
-	r, err = Native{}.Call(t.Context(), row(t, "time_now"), json.RawMessage(`{"zone":"../../etc/passwd"}`))
+	r, err = Native{}.Call(t.Context(), quartermaster.Caller{}, row(t, "time_now"), json.RawMessage(`{"zone":"../../etc/passwd"}`))
 	if err != nil || !r.IsError || !strings.Contains(string(r.Content[0]), "no time zone") {
 		t.Error(r, err)
 	}
@@ -67,7 +67,7 @@ func TestTimeNow(t *testing.T) {
 // NAT-0: a row says which built-in it is; several rows may use one.
 func TestBuiltinByConfig(t *testing.T) {
 	mine := &quartermaster.Tool{Name: "mine", Config: json.RawMessage(`{"builtin":"echo"}`)}
-	if err := (Native{}).Available(mine); err != nil {
+	if err := (Native{}).Available("default", mine); err != nil {
 		t.Error(err)
 	}
 	for config, reason := range map[string]string{
@@ -76,16 +76,16 @@ func TestBuiltinByConfig(t *testing.T) {
 		`{"builtin":"teleport"}`: `no built-in "teleport"`,
 	} {
 		tool := &quartermaster.Tool{Name: "x", Config: json.RawMessage(config)}
-		if err := (Native{}).Available(tool); err == nil || !strings.Contains(err.Error(), reason) {
+		if err := (Native{}).Available("default", tool); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("config %s: %v", config, err)
 		}
-		_, err := Native{}.Call(t.Context(), tool, nil)
+		_, err := Native{}.Call(t.Context(), quartermaster.Caller{}, tool, nil)
 		if quartermaster.CodeOf(err) != quartermaster.CodeUnsupportedProvider {
 			t.Errorf("config %s: called: %v", config, err)
 		}
 	}
 	// GATE-3: coordination tools are rows of every project, and cannot run yet.
-	_, err := Native{}.Call(t.Context(), row(t, quartermaster.ToolSpawnAgents), nil)
+	_, err := Native{}.Call(t.Context(), quartermaster.Caller{}, row(t, quartermaster.ToolSpawnAgents), nil)
 	if quartermaster.CodeOf(err) != quartermaster.CodeUnsupportedProvider {
 		t.Error(err)
 	}

@@ -384,14 +384,14 @@ func BenchmarkCrowd(b *testing.B) {
 		tool.Enabled = false
 		after := catalog.With(3, []quartermaster.Change{{Noun: quartermaster.NounTool, Key: tool.ID, Tool: &tool}})
 		for b.Loop() {
-			if len(r.ImpactOf(catalog, after).Agents) == 0 {
-				b.Fatal("nobody")
+			if impact, err := r.ImpactOf(b.Context(), catalog, after); err != nil || len(impact.Agents) == 0 {
+				b.Fatal(err, "nobody")
 			}
 		}
 	})
 	b.Run("who-can", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := r.WhoCan(catalog, catalog.Tools()[large/2].Name); err != nil {
+			if _, err := r.WhoCan(b.Context(), catalog, catalog.Tools()[large/2].Name); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (q *request) explain() (*quartermaster.Resolution, error) {
 	for i, g := range q.resolver.chain {
 		passed, err := g.pass(q, candidates{q: q, many: asked})
 		if err != nil {
-			return nil, failed(g, err)
+			return nil, failedBecause(g.name, err)
 		}
 		passes[i] = passed
 	}
@@ -42,6 +43,15 @@ func (q *request) explain() (*quartermaster.Resolution, error) {
 		return strings.Compare(x.Name+"\x00"+x.Target, y.Name+"\x00"+y.Target)
 	})
 	return &a.Resolution, nil
+}
+
+// failedBecause tells an operator what it is that an engine cannot do.
+func failedBecause(name quartermaster.Gate, err error) error {
+	e := failed(name, err)
+	if said, ok := errors.AsType[*quartermaster.Error](err); ok && said.Code == quartermaster.CodeUnavailable {
+		e.Message = fmt.Sprintf("the %s gate cannot answer now: %s", name, said.Message)
+	}
+	return e
 }
 
 // asked is the one tool of the question, or all. An alias is asked about even

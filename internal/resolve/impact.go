@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -11,11 +12,12 @@ import (
 )
 
 // ImpactOf compares two catalogs of a project. It speaks of agents that nobody
-// else has started, and of the gates whose answer follows from the catalog.
-func (r *Resolver) ImpactOf(before, after *quartermaster.Catalog) quartermaster.Impact {
+// else has started. Policies are asked as a list asks them, in no state, with
+// the groups that the user is granted.
+func (r *Resolver) ImpactOf(ctx context.Context, before, after *quartermaster.Catalog) (quartermaster.Impact, error) {
 	was := r.indexOf(before)
 	is := was.aside(after)
-	c := comparison{was: was, is: is, states: statesOf(was, is), touched: roaring.New()}
+	c := &comparison{ctx: ctx, was: was, is: is, states: statesOf(was, is), touched: roaring.New()}
 	for _, t := range is.touchedSince(was.number) {
 		c.touched.Add(t.slot)
 	}
@@ -23,25 +25,37 @@ func (r *Resolver) ImpactOf(before, after *quartermaster.Catalog) quartermaster.
 		reach := was.reachOf(agent)
 		c.agents = append(c.agents, compared{agent, reach.set, is.reachAfter(reach, agent).set})
 	}
+	defer c.close()
+	if err := c.suppose(r); err != nil {
+		return quartermaster.Impact{}, err
+	}
 	impact := quartermaster.Impact{Agents: []quartermaster.AgentImpact{}, Users: []quartermaster.UserImpact{}}
 	for _, a := range c.agents {
 		if i := c.agent(a); len(i.Gained)+len(i.Lost) > 0 {
 			impact.Agents = append(impact.Agents, i)
 		}
 	}
-	for _, user := range usersOf(before, after) {
-		if i := c.user(user); len(i.Gained)+len(i.Lost) > 0 {
+	for _, user := range c.users {
+		i, err := c.user(user)
+		if err != nil {
+			return quartermaster.Impact{}, err
+		}
+		if len(i.Gained)+len(i.Lost)+len(i.Agents) > 0 {
 			impact.Users = append(impact.Users, i)
 		}
 	}
-	return impact
+	return impact, nil
 }
 
 type comparison struct {
+	ctx     context.Context
 	was, is *index
 	states  []string        // every state that either knows, and "*" for all others
 	touched *roaring.Bitmap // slots whose tool changed
 	agents  []compared
+	users   []string
+	engines []supposed
+	closers []func()
 }
 
 // compared is an agent and what it reaches.
@@ -75,18 +89,7 @@ func agentsOf(catalogs ...*quartermaster.Catalog) []string {
 	return slices.Compact(all)
 }
 
-func usersOf(catalogs ...*quartermaster.Catalog) []string {
-	var all []string
-	for _, c := range catalogs {
-		for _, u := range c.Users() {
-			all = append(all, u.ID)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func (c comparison) agent(a compared) quartermaster.AgentImpact {
+func (c *comparison) agent(a compared) quartermaster.AgentImpact {
 	impact := quartermaster.AgentImpact{Agent: a.agent}
 	if a.was == a.is && !a.is.Intersects(c.touched) {
 		return impact // nearly all agents, nearly always
@@ -118,7 +121,7 @@ type place struct {
 }
 
 // place of a tool: its groups, by its states written out.
-func (c comparison) place(ix *index, slot uint32) place {
+func (c *comparison) place(ix *index, slot uint32) place {
 	tool := ix.tool(slot)
 	p := place{tool: tool.Name, groups: askable(ix.catalog.GroupsOf(tool)), states: c.states}
 	if !inEveryState(tool) {
@@ -128,7 +131,7 @@ func (c comparison) place(ix *index, slot uint32) place {
 }
 
 // minus is where a tool can be had by a but not by b.
-func (c comparison) minus(a, b place) []quartermaster.Availability {
+func (c *comparison) minus(a, b place) []quartermaster.Availability {
 	var all []quartermaster.Availability
 	add := func(groups, states []string) {
 		if len(groups) > 0 && len(states) > 0 {
@@ -148,7 +151,7 @@ func (c comparison) minus(a, b place) []quartermaster.Availability {
 }
 
 // named says states in the words of an Availability.
-func (c comparison) named(states []string) []string {
+func (c *comparison) named(states []string) []string {
 	if len(states) == len(c.states) {
 		return []string{anyState}
 	}
@@ -168,34 +171,6 @@ func without(a, b []string) []string {
 
 func sortAvailabilities(all []quartermaster.Availability) {
 	slices.SortStableFunc(all, func(a, b quartermaster.Availability) int { return strings.Compare(a.Tool, b.Tool) })
-}
-
-func (c comparison) user(user string) quartermaster.UserImpact {
-	was, is := grantedTo(c.was.catalog, user), grantedTo(c.is.catalog, user)
-	impact := quartermaster.UserImpact{User: user, Gained: without(is, was), Lost: without(was, is)}
-	if len(impact.Gained)+len(impact.Lost) == 0 {
-		return impact
-	}
-	had, has := c.was.inGroups(was), c.is.inGroups(is)
-	for _, a := range c.agents {
-		before, after := roaring.And(a.was, had), roaring.And(a.is, has)
-		change := quartermaster.AgentChange{
-			Agent:  a.agent,
-			Gained: names(c.is, roaring.AndNot(after, before)),
-			Lost:   names(c.was, roaring.AndNot(before, after)),
-		}
-		if len(change.Gained)+len(change.Lost) > 0 {
-			impact.Agents = append(impact.Agents, change)
-		}
-	}
-	return impact
-}
-
-func grantedTo(c *quartermaster.Catalog, user string) []string {
-	if u := c.User(user); u != nil {
-		return u.Groups
-	}
-	return impliedGroups
 }
 
 // inGroups are the live tools that some of groups give in some state.

@@ -24,8 +24,9 @@ func TestImpactEqualsBruteForce(t *testing.T) {
 		before := randomCatalog(t)
 		after := laterCatalog(t, before)
 		r := New(nil, nil, nil)
-		impact := r.ImpactOf(before, after)
-		if again := r.ImpactOf(before, after); fmt.Sprint(again) != fmt.Sprint(impact) {
+		impact, err := r.ImpactOf(t.Context(), before, after)
+		must(t, err)
+		if again, _ := r.ImpactOf(t.Context(), before, after); fmt.Sprint(again) != fmt.Sprint(impact) {
 			t.Errorf("%+v, then %+v", impact, again)
 		}
 		states := []string{"undefined", "p", "q", unnamed}
@@ -282,7 +283,11 @@ bindings:
 			if err := tt.edit(d); err != nil {
 				t.Fatal(err)
 			}
-			if got := impactText(New(nil, nil, nil).ImpactOf(before, d.Catalog())); got != tt.want {
+			impact, err := New(nil, nil, nil).ImpactOf(t.Context(), before, d.Catalog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := impactText(impact); got != tt.want {
 				t.Errorf("%s\nwant\n%s", got, tt.want)
 			}
 		})

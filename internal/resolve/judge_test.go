@@ -12,17 +12,35 @@ import (
 	"quartermaster"
 )
 
-// engine is a Judge by hand that answers what it is told to.
+// sayings is what an engine says when it is asked.
+type sayings func(ctx context.Context, catalog *quartermaster.Catalog, caller quartermaster.Caller, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error)
+
+// engine is one by hand that answers what it is told to. It serves both gates.
 type engine struct {
-	answer func(ctx context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error)
+	quartermaster.Permission
+	answer  sayings
+	users   func(*quartermaster.Catalog) []string
+	holders func(*quartermaster.Catalog, *quartermaster.Tool) []quartermaster.Holder
 }
 
-func (e engine) Judge(ctx context.Context, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
-	return e.answer(ctx, tools)
+func (e engine) Judge(ctx context.Context, catalog *quartermaster.Catalog, caller quartermaster.Caller, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	return e.answer(ctx, catalog, caller, question, tools)
+}
+
+func (e engine) Suppose(context.Context, *quartermaster.Catalog) (quartermaster.Judge, func(), error) {
+	return e, func() {}, nil
+}
+
+func (e engine) Users(_ context.Context, catalog *quartermaster.Catalog) ([]string, error) {
+	return e.users(catalog), nil
+}
+
+func (e engine) Holders(_ context.Context, catalog *quartermaster.Catalog, tool *quartermaster.Tool) ([]quartermaster.Holder, error) {
+	return e.holders(catalog, tool), nil
 }
 
 func passes(n int) []quartermaster.Judgment {
-	return slices.Repeat([]quartermaster.Judgment{{Verdict: quartermaster.VerdictPass}}, n)
+	return slices.Repeat([]quartermaster.Judgment{{Allowed: true}}, n)
 }
 
 const threeTools = `
@@ -36,38 +54,38 @@ agents: {m: {tools: [a, b, c]}}
 func TestJudgeFails(t *testing.T) {
 	catalog := catalogOf(t, []byte(threeTools))
 	caller := quartermaster.Caller{Project: "default", Agent: "m"}
-	for name, answer := range map[string]func(context.Context, []*quartermaster.Tool) ([]quartermaster.Judgment, error){
-		"an error": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	for name, answer := range map[string]sayings{
+		"an error": func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return passes(len(tools)), errors.New("secret address refused the connection")
 		},
-		"an error of ours": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"an error of ours": func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return passes(len(tools)), quartermaster.Errorf(quartermaster.CodeToolNotFound, "none")
 		},
-		"too few": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"too few": func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return passes(len(tools) - 1), nil
 		},
-		"too many": func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"too many": func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return passes(len(tools) + 1), nil
 		},
-		"nothing": func(context.Context, []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"nothing": func(context.Context, *quartermaster.Catalog, quartermaster.Caller, quartermaster.Question, []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			return nil, nil
 		},
-		"too late": func(ctx context.Context, _ []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"too late": func(ctx context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, _ []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},
-		"too late without saying so": func(ctx context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		"too late without saying so": func(ctx context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 			<-ctx.Done()
 			return passes(len(tools)), nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fine := engine{func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			fine := engine{answer: func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 				return passes(len(tools)), nil
 			}}
 			for gate, r := range map[string]*Resolver{
-				"permission": New(fixed{catalog}, engine{answer}, nil),
-				"policy":     New(fixed{catalog}, fine, engine{answer}),
+				"permission": New(fixed{catalog}, engine{answer: answer}, nil),
+				"policy":     New(fixed{catalog}, fine, engine{answer: answer}),
 			} {
 				for _, q := range []quartermaster.Question{{}, {Tool: "a"}, {Tool: "a", Arguments: json.RawMessage(`{}`)}, {Explain: true}, {Tool: "a", Explain: true}} {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -85,18 +103,18 @@ func TestJudgeFails(t *testing.T) {
 	}
 }
 
-// GATE-1: the zero value denies; so does a word that is no verdict.
+// GATE-1: the zero value denies, with or without a reason.
 func TestZeroJudgmentRefuses(t *testing.T) {
 	catalog := catalogOf(t, []byte(threeTools))
 	caller := quartermaster.Caller{Project: "default", Agent: "m"}
-	verdicts := engine{func(_ context.Context, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	verdicts := engine{answer: func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, _ quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
 		all := passes(len(tools))
 		for i, tool := range tools {
 			switch tool.Name {
 			case "a":
 				all[i] = quartermaster.Judgment{}
 			case "b":
-				all[i] = quartermaster.Judgment{Verdict: "conditional", Reason: "it depends"}
+				all[i] = quartermaster.Judgment{Why: &quartermaster.Why{Reason: "it depends"}}
 			}
 		}
 		return all, nil
@@ -126,24 +144,27 @@ func TestJudgeIsAsked(t *testing.T) {
 		arguments string
 	}
 	var log []asking
-	watch := func(gate string) quartermaster.Judge {
-		return recorder(func(c quartermaster.Caller, q quartermaster.Question, tools []*quartermaster.Tool) []quartermaster.Judgment {
+	watch := func(gate string) engine {
+		return engine{answer: func(_ context.Context, of *quartermaster.Catalog, c quartermaster.Caller, q quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+			if of != catalog {
+				t.Error("asked about another catalog")
+			}
 			if c.User != "u" || c.State != quartermaster.StateUndefined {
 				t.Errorf("asked for %+v", c)
 			}
 			log = append(log, asking{gate, strings.Join(seenNames(tools), " "), string(q.Arguments)})
 			all := passes(len(tools))
 			for i, tool := range tools {
-				all[i].Reason = gate + " says yes"
+				all[i].Why = &quartermaster.Why{Reason: gate + " says yes"}
 				if gate == "permission" && tool.Name == "b" {
-					all[i] = quartermaster.Judgment{Verdict: quartermaster.VerdictRefuse, Reason: "no relation", Remedy: "grant it"}
+					all[i] = quartermaster.Judgment{Why: &quartermaster.Why{Reason: "no relation", Remedy: "grant it"}}
 				}
 				if q.Arguments != nil && strings.Contains(string(q.Arguments), "forbidden") {
-					all[i] = quartermaster.Judgment{Reason: "these arguments are forbidden"}
+					all[i] = quartermaster.Judgment{Why: &quartermaster.Why{Reason: "these arguments are forbidden"}}
 				}
 			}
-			return all
-		})
+			return all, nil
+		}}
 	}
 	r := New(fixed{catalog}, watch("permission"), watch("policy"))
 	for _, tt := range []struct {
@@ -153,9 +174,9 @@ func TestJudgeIsAsked(t *testing.T) {
 	}{
 		{quartermaster.Question{}, []asking{{"permission", "a b c", ""}, {"policy", "a c", ""}}, "a c"},
 		{quartermaster.Question{Tool: "a"}, []asking{{"permission", "a", ""}, {"policy", "a", ""}}, "a"},
-		{quartermaster.Question{Tool: "b"}, []asking{{"permission", "b", ""}}, ""},
-		{quartermaster.Question{Tool: "echo"}, nil, ""},
-		{quartermaster.Question{Tool: "none"}, nil, ""},
+		{quartermaster.Question{Tool: "b"}, []asking{{"permission", "b", ""}, {"policy", "", ""}}, ""},
+		{quartermaster.Question{Tool: "echo"}, []asking{{"permission", "", ""}, {"policy", "", ""}}, ""},
+		{quartermaster.Question{Tool: "none"}, []asking{{"permission", "", ""}, {"policy", "", ""}}, ""},
 		{
 			quartermaster.Question{Tool: "a", Arguments: json.RawMessage(`{"x":1}`)},
 			[]asking{{"permission", "a", ""}, {"policy", "a", ""}, {"policy", "a", `{"x":1}`}},
@@ -196,12 +217,6 @@ func TestJudgeIsAsked(t *testing.T) {
 			t.Errorf("refused: %+v", refusal)
 		}
 	}
-}
-
-type recorder func(quartermaster.Caller, quartermaster.Question, []*quartermaster.Tool) []quartermaster.Judgment
-
-func (r recorder) Judge(_ context.Context, c quartermaster.Caller, q quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
-	return r(c, q, tools), nil
 }
 
 // SPEC 6: the order of the gates is fixed; one without an engine is left out.

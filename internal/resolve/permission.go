@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 // permission asks whether the user may execute the tools (GATE-6). What a call
 // says in its arguments is no part of the question.
 func permission(q *request, c candidates) (set, error) {
-	return q.judge(quartermaster.GatePermission, q.resolver.permission, c, q.listing())
+	return q.judge(quartermaster.GatePermission, c, q.listing())
 }
 
 // listing is the question as a list asks it. Asked in the same words, an engine
@@ -23,46 +24,62 @@ func (q *request) listing() quartermaster.Question {
 
 // judged is what an engine said of each tool that it was asked about.
 type judged struct {
+	gate      quartermaster.Gate
 	slots     []uint32 // ascending
 	judgments []quartermaster.Judgment
 }
 
-// judge asks an engine about all candidates at once: each question in turn, and
-// a tool must pass them all.
-func (q *request) judge(name quartermaster.Gate, judge quartermaster.Judge, c candidates, questions ...quartermaster.Question) (set, error) {
+// judges are the engines behind the gates that have one.
+func (r *Resolver) judges(yield func(quartermaster.Gate, quartermaster.Judge) bool) {
+	if r.permission != nil && !yield(quartermaster.GatePermission, r.permission) {
+		return
+	}
+	if r.policy != nil {
+		yield(quartermaster.GatePolicy, r.policy)
+	}
+}
+
+func (r *Resolver) judgeOf(name quartermaster.Gate) quartermaster.Judge {
+	for gate, judge := range r.judges {
+		if gate == name {
+			return judge
+		}
+	}
+	return nil
+}
+
+// judge asks a gate's engine about all candidates at once: each question in
+// turn, and a tool must pass them all.
+func (q *request) judge(name quartermaster.Gate, c candidates, questions ...quartermaster.Question) (set, error) {
 	slots, tools := c.each()
 	if len(tools) == 0 {
 		return set{}, nil
 	}
-	judgments := make([]quartermaster.Judgment, len(tools))
-	for n, question := range questions {
-		said, err := q.ask(judge, question, tools)
+	var judgments []quartermaster.Judgment
+	for _, question := range questions {
+		said, err := consult(q.ctx, q.resolver.judgeOf(name), q.index.catalog, q.caller, question, tools)
 		if err != nil {
 			return set{}, err
 		}
-		for i, j := range said {
-			if n == 0 || judgments[i].Verdict == quartermaster.VerdictPass {
-				judgments[i] = j
+		if judgments == nil {
+			judgments = said
+			continue
+		}
+		for i := range said {
+			if judgments[i].Allowed {
+				judgments[i] = said[i]
 			}
 		}
 	}
-	if q.judged == nil {
-		q.judged = map[quartermaster.Gate]judged{}
-	}
-	q.judged[name] = judged{slots, judgments}
-	passed := roaring.New()
-	for i, j := range judgments {
-		if j.Verdict == quartermaster.VerdictPass {
-			passed.Add(slots[i])
-		}
-	}
-	return set{one: passed}, nil
+	q.judged = append(q.judged, judged{name, slots, judgments})
+	return allowed(slots, judgments), nil
 }
 
-func (q *request) ask(judge quartermaster.Judge, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
-	said, err := judge.Judge(q.ctx, q.caller, question, tools)
+// consult lets no answer count that is late, short or long.
+func consult(ctx context.Context, judge quartermaster.Judge, catalog *quartermaster.Catalog, caller quartermaster.Caller, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+	said, err := judge.Judge(ctx, catalog, caller, question, tools)
 	if err == nil {
-		err = q.ctx.Err() // what comes too late may no longer be true
+		err = ctx.Err() // what comes too late may no longer be true
 	}
 	if err == nil && len(said) != len(tools) {
 		err = fmt.Errorf("asked about %d tools, answered for %d", len(tools), len(said))
@@ -70,10 +87,48 @@ func (q *request) ask(judge quartermaster.Judge, question quartermaster.Question
 	return said, err
 }
 
+// allowed are those of slots, which ascend, that a judgment lets through. All of
+// them is a set that costs nothing: nobody asks it about others.
+func allowed(slots []uint32, judgments []quartermaster.Judgment) set {
+	n := 0
+	for i := range judgments {
+		if judgments[i].Allowed {
+			n++
+		}
+	}
+	if n == len(slots) {
+		return set{all: true}
+	}
+	passed := make([]uint32, 0, n)
+	for i := range judgments {
+		if judgments[i].Allowed {
+			passed = append(passed, slots[i])
+		}
+	}
+	m := roaring.New()
+	m.AddMany(passed)
+	return set{one: m}
+}
+
+// answerable fails where an engine that was not asked could not have answered.
+// A tool that is hidden by an earlier gate, or unknown, would otherwise be told
+// from the others by being missing while they are unavailable (GATE-8).
+func (q *request) answerable() error {
+	for name, judge := range q.resolver.judges {
+		if slices.ContainsFunc(q.judged, func(j judged) bool { return j.gate == name }) {
+			continue
+		}
+		if _, err := consult(q.ctx, judge, q.index.catalog, q.caller, q.listing(), nil); err != nil {
+			return failed(name, err)
+		}
+	}
+	return nil
+}
+
 // judgedReason repeats what the engine said.
 func judgedReason(name quartermaster.Gate) func(*request, *quartermaster.Tool, bool) string {
 	return func(q *request, tool *quartermaster.Tool, passed bool) string {
-		said := q.judgment(name, tool).Reason
+		said := q.why(name, tool).Reason
 		switch {
 		case said != "":
 			return said
@@ -85,14 +140,15 @@ func judgedReason(name quartermaster.Gate) func(*request, *quartermaster.Tool, b
 }
 
 func judgedRemedy(name quartermaster.Gate) func(*request, *quartermaster.Tool) string {
-	return func(q *request, tool *quartermaster.Tool) string { return q.judgment(name, tool).Remedy }
+	return func(q *request, tool *quartermaster.Tool) string { return q.why(name, tool).Remedy }
 }
 
-// judgment is what an engine said of a tool; the zero one if it was not asked.
-func (q *request) judgment(name quartermaster.Gate, tool *quartermaster.Tool) quartermaster.Judgment {
-	said := q.judged[name]
-	if at, ok := slices.BinarySearch(said.slots, q.index.slotOf(tool)); ok {
-		return said.judgments[at]
+// why is what an engine said of a tool; nothing if it was not asked.
+func (q *request) why(name quartermaster.Gate, tool *quartermaster.Tool) quartermaster.Why {
+	for _, said := range q.judged {
+		if at, ok := slices.BinarySearch(said.slots, q.index.slotOf(tool)); ok && said.gate == name && said.judgments[at].Why != nil {
+			return *said.judgments[at].Why
+		}
 	}
-	return quartermaster.Judgment{}
+	return quartermaster.Why{}
 }

@@ -6,9 +6,8 @@ import "quartermaster"
 // must pass as the list does, and with its arguments too: they can make the
 // policy narrower, never wider.
 func policy(q *request, c candidates) (set, error) {
-	questions := []quartermaster.Question{q.listing()}
-	if q.question.Arguments != nil {
-		questions = append(questions, q.question)
+	if q.question.Arguments == nil {
+		return q.judge(quartermaster.GatePolicy, c, q.listing())
 	}
-	return q.judge(quartermaster.GatePolicy, q.resolver.policy, c, questions...)
+	return q.judge(quartermaster.GatePolicy, c, q.listing(), q.question)
 }

@@ -18,22 +18,22 @@ func init() {
 	_ = flag.Set("rapid.checks", "300") // the command line may say otherwise
 }
 
-// judge is a Judge by hand.
-type judge func(question quartermaster.Question, tool *quartermaster.Tool) bool
-
-func (j judge) Judge(_ context.Context, _ quartermaster.Caller, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
-	all := make([]quartermaster.Judgment, len(tools))
-	for i, tool := range tools {
-		if j(question, tool) {
-			all[i] = quartermaster.Judgment{Verdict: quartermaster.VerdictPass, Reason: "rule " + tool.Name}
+// judge is an engine that looks at one tool at a time.
+func judge(allow func(question quartermaster.Question, tool *quartermaster.Tool) bool) engine {
+	return engine{answer: func(_ context.Context, _ *quartermaster.Catalog, _ quartermaster.Caller, question quartermaster.Question, tools []*quartermaster.Tool) ([]quartermaster.Judgment, error) {
+		all := make([]quartermaster.Judgment, len(tools))
+		for i, tool := range tools {
+			if allow(question, tool) {
+				all[i] = quartermaster.Judgment{Allowed: true, Why: &quartermaster.Why{Reason: "rule " + tool.Name}}
+			}
 		}
-	}
-	return all, nil
+		return all, nil
+	}}
 }
 
 // randomJudge decides by the tool and, where it pleases, by the arguments: also
 // the wrong way, allowing with arguments what it refuses without.
-func randomJudge(t *rapid.T, label string) quartermaster.Judge {
+func randomJudge(t *rapid.T, label string) engine {
 	listed := rapid.SliceOf(rapid.SampledFrom(toolWords)).Draw(t, label+" refuses")
 	called := rapid.SliceOf(rapid.SampledFrom(toolWords)).Draw(t, label+" refuses with arguments")
 	return judge(func(q quartermaster.Question, tool *quartermaster.Tool) bool {

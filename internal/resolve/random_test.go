@@ -68,7 +68,7 @@ func laterCatalog(t *rapid.T, c *quartermaster.Catalog) *quartermaster.Catalog {
 
 // randomEdit changes one thing, or nothing where the draft refuses it.
 func randomEdit(t *rapid.T, d *quartermaster.Draft) {
-	switch oneOf(t, "edit", "tool", "tool", "tool", "tool", "update", "update", "delete", "server", "server off", "agent", "agent", "bind", "unbind", "user", "forget") {
+	switch oneOf(t, "edit", "tool", "tool", "tool", "tool", "update", "update", "delete", "server", "server off", "discover", "discover", "accept", "agent", "agent", "bind", "unbind", "user", "forget") {
 	case "tool":
 		_, _ = d.CreateTool(randomTool(t, d))
 	case "update":
@@ -94,10 +94,15 @@ func randomEdit(t *rapid.T, d *quartermaster.Draft) {
 	case "server":
 		_, _, _ = d.PutServer(quartermaster.Server{
 			Name: oneOf(t, "server", serverWords...), Transport: quartermaster.TransportStdio, Command: "x",
-			Enabled: mostly(t, "enabled"), Prefix: true, Groups: someOf(t, "groups", groupNames),
+			Enabled: mostly(t, "enabled"), Prefix: mostly(t, "prefix"), Groups: someOf(t, "groups", groupNames),
+			Pin: oneOf(t, "pin", true, false), Quarantine: !mostly(t, "no quarantine"),
 		})
 	case "server off":
 		_ = d.DeleteServer(oneOf(t, "server", serverWords...))
+	case "discover":
+		_, _ = d.Discover(oneOf(t, "server", serverWords...), randomOffers(t))
+	case "accept":
+		_, _ = d.Accept(oneOf(t, "server", serverWords...))
 	case "agent":
 		_, _, _ = d.PutAgent(randomAgent(t))
 	case "bind":
@@ -147,6 +152,14 @@ func randomTool(t *rapid.T, d *quartermaster.Draft) quartermaster.Tool {
 		tool.Server = server
 	}
 	return tool
+}
+
+func randomOffers(t *rapid.T) []quartermaster.Offer {
+	var offers []quartermaster.Offer
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "ab", "s__a"}), 0, 3, rapid.ID).Draw(t, "offers") {
+		offers = append(offers, quartermaster.Offer{Name: name, Description: oneOf(t, "description", "one", "two")})
+	}
+	return offers
 }
 
 func randomAgent(t *rapid.T) quartermaster.Agent {

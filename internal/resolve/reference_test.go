@@ -122,7 +122,7 @@ func (r reference) means(name string) *quartermaster.Tool {
 // refusedBy is the first gate of SPEC 6 that refuses a tool; "": none.
 func (r reference) refusedBy(t *quartermaster.Tool) quartermaster.Gate {
 	switch {
-	case !t.Enabled || r.serverOff(t):
+	case !t.Enabled || t.Held != "" || r.serverOff(t):
 		return quartermaster.GateRegistry
 	case !r.inReach(t) || r.seenAs(t) == "":
 		return quartermaster.GateCapsule

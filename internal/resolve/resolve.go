@@ -26,8 +26,9 @@ type Catalogs interface {
 // Resolver implements quartermaster.Resolver.
 type Resolver struct {
 	catalogs   Catalogs
-	permission quartermaster.Judge // nil: no such gate
-	policy     quartermaster.Judge // nil: no such gate
+	permission quartermaster.Permission          // nil: no such gate
+	policy     quartermaster.Judge               // nil: no such gate
+	gone       func(project, server string) bool // nil: none ever is
 	chain      []gate
 
 	mu       sync.RWMutex
@@ -40,12 +41,16 @@ var (
 	_ quartermaster.Advisor  = (*Resolver)(nil)
 )
 
-// New makes a Resolver. A nil judge leaves its gate out.
-func New(catalogs Catalogs, permission, policy quartermaster.Judge) *Resolver {
+// New makes a Resolver. A nil engine leaves its gate out.
+func New(catalogs Catalogs, permission quartermaster.Permission, policy quartermaster.Judge) *Resolver {
 	r := &Resolver{catalogs: catalogs, permission: permission, policy: policy, projects: map[string]*project{}}
 	r.chain = r.gates()
 	return r
 }
+
+// LeaveOut hides the tools of servers that gone reports. It is for whoever has
+// made the Resolver, before anybody asks it.
+func (r *Resolver) LeaveOut(gone func(project, server string) bool) { r.gone = gone }
 
 // gate is one check. pass returns the tools it lets through, of those that are
 // candidates; reason says why it lets a tool through or not, remedy what would
@@ -93,7 +98,7 @@ type request struct {
 	caller   quartermaster.Caller
 	question quartermaster.Question
 	groups   groups
-	judged   map[quartermaster.Gate]judged
+	judged   []judged
 	leading  map[string][]string // names of tools by the state they lead to, when first needed
 	warnings []string
 }
@@ -148,7 +153,7 @@ func (q *request) list() (*quartermaster.Resolution, error) {
 	for i, g := range q.resolver.chain {
 		passed, err := g.pass(q, candidates{q: q, many: left})
 		if err != nil {
-			return nil, failed(g, err)
+			return nil, failed(g.name, err)
 		}
 		passed.narrow(left)
 		passes[i] = passed
@@ -189,22 +194,30 @@ func (q *request) first(m *roaring.Bitmap, most int) []*quartermaster.Tool {
 func (q *request) admit() (*quartermaster.Resolution, error) {
 	slot, ok := q.find(q.question.Tool)
 	if !ok {
-		return &q.answer().Resolution, nil
+		return q.missing(nobody)
 	}
 	for _, g := range q.resolver.chain {
 		passed, err := g.pass(q, candidates{q: q, one: slot})
 		if err != nil {
-			return nil, failed(g, err)
+			return nil, failed(g.name, err)
 		}
 		if !passed.has(slot) {
-			a := q.answer()
-			a.Refusals = q.refused(slot, g)
-			return &a.Resolution, nil
+			return q.missing(q.refused(slot, g))
 		}
 	}
 	a := q.answer()
 	a.one[0] = q.reach.view(q.index.tool(slot), slot)
 	a.Tools = a.one[:]
+	return &a.Resolution, nil
+}
+
+// missing answers that the one tool is not there for the caller.
+func (q *request) missing(refusals func(func(*quartermaster.Tool, quartermaster.Refusal) bool)) (*quartermaster.Resolution, error) {
+	if err := q.answerable(); err != nil {
+		return nil, err
+	}
+	a := q.answer()
+	a.Refusals = refusals
 	return &a.Resolution, nil
 }
 
@@ -225,11 +238,10 @@ func (q *request) find(name string) (uint32, bool) {
 }
 
 // failed is a gate that could not answer: the request fails, closed (GATE-1).
-func failed(g gate, err error) error {
-	if quartermaster.CodeOf(err) == quartermaster.CodeUnavailable {
-		return err
-	}
-	e := quartermaster.Errorf(quartermaster.CodeUnavailable, "the %s gate cannot answer now; try again", g.name)
+// What an engine says of it is for operators.
+func failed(name quartermaster.Gate, err error) *quartermaster.Error {
+	e := quartermaster.Errorf(quartermaster.CodeUnavailable, "the %s gate cannot answer now; try again", name)
+	e.Details = map[string]any{"gate": name}
 	e.Cause = err
 	return e
 }

@@ -18,7 +18,7 @@ func TestWhoCanEqualsBruteForce(t *testing.T) {
 		catalog := randomCatalog(t)
 		r := New(fixed{catalog}, nil, nil)
 		for _, tool := range catalog.Tools() {
-			who, err := r.WhoCan(catalog, oneOf(t, "ref", tool.Name, tool.ID))
+			who, err := r.WhoCan(t.Context(), catalog, oneOf(t, "ref", tool.Name, tool.ID))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ users: {u: {groups: [x]}, all: {groups: ["*"]}, v: {groups: []}}
 		"never":   `[default] [] nobody: it is available in no state`,
 		"down__r": `[default] [*] nobody: its server down is disabled`,
 	} {
-		who, err := r.WhoCan(catalog, ref)
+		who, err := r.WhoCan(t.Context(), catalog, ref)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ users: {u: {groups: [x]}, all: {groups: ["*"]}, v: {groups: []}}
 			t.Errorf("%s:\n%s\nwant\n%s", ref, got, want)
 		}
 	}
-	if _, err := r.WhoCan(catalog, "@up/none"); quartermaster.CodeOf(err) != quartermaster.CodeToolNotFound {
+	if _, err := r.WhoCan(t.Context(), catalog, "@up/none"); quartermaster.CodeOf(err) != quartermaster.CodeToolNotFound {
 		t.Error(err)
 	}
 }

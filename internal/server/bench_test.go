@@ -79,7 +79,7 @@ func benchServer(b *testing.B, database string) string {
 	}
 	resolver := resolve.New(st, nil, nil)
 	srv := httptest.NewServer(New(Config{
-		Store: st, Resolver: resolver, Advisor: resolver, CheckSchema: schema.Check, Version: "bench",
+		Store: st, Resolver: resolver, Advisor: resolver, CheckSchema: schema.Check, Version: "bench", Upstreams: still{}, Historian: st,
 		Providers: map[quartermaster.ProviderKind]quartermaster.Provider{quartermaster.ProviderNative: provider.Native{}},
 	}))
 	b.Cleanup(srv.Close)

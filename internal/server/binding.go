@@ -31,7 +31,7 @@ func (s *Server) listBound(ctx context.Context, in *bindingsInput) (*toolsOutput
 		}
 	}
 	return &toolsOutput{quartermaster.MapPage(quartermaster.PageOf(pairs, in.Page, in.Size), func(p pair) quartermaster.Tool {
-		v := s.view(p.tool)
+		v := s.view(in.Project, p.tool)
 		v.BoundAt = p.binding.CreatedAt
 		return v
 	})}, nil
@@ -43,7 +43,7 @@ func (s *Server) listUnbound(ctx context.Context, in *bindingsInput) (*toolsOutp
 	if err != nil {
 		return nil, err
 	}
-	return s.page(c.Unbound(in.AgentID, in.filter()), in.PageInput), nil
+	return s.page(in.Project, c.Unbound(in.AgentID, in.filter()), in.PageInput), nil
 }
 
 func (s *Server) bindingsOf(ctx context.Context, in *bindingsInput) (*quartermaster.Catalog, error) {

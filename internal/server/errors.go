@@ -98,7 +98,7 @@ func (s *Server) problem(ctx context.Context, err error) *Problem {
 		s.Log.ErrorContext(ctx, "request failed", "error", err)
 		e = quartermaster.Errorf(quartermaster.CodeInternal, "something went wrong here; the server's log says what")
 	case e.Cause != nil:
-		s.Log.WarnContext(ctx, "request failed", "code", e.Code, "error", e.Message, "cause", e.Cause)
+		s.Log.WarnContext(ctx, "request failed", "code", e.Code, "error", e.Message, "cause", causes(e.Cause))
 	}
 	p := problemOf(statuses[e.Code], e.Code, e.Message)
 	p.Errors = e.Faults
@@ -157,6 +157,66 @@ func below(location string, err error) error {
 	return &moved
 }
 
+// moved is err with the faults below one place told of another.
+func moved(err error, from, to string) error {
+	e, ok := errors.AsType[*quartermaster.Error](err)
+	if !ok || len(e.Faults) == 0 {
+		return err
+	}
+	next := *e
+	next.Faults = slices.Clone(e.Faults)
+	for i, f := range next.Faults {
+		if rest, ok := strings.CutPrefix(f.Location, from); ok {
+			next.Faults[i].Location = to + rest
+		}
+	}
+	return &next
+}
+
+// joined is one error with the faults of both, in the words of the first. What
+// has no faults to tell stands alone, and a place is told of once.
+func joined(err, other error) error {
+	a, ok := errors.AsType[*quartermaster.Error](err)
+	b, ok2 := errors.AsType[*quartermaster.Error](other)
+	switch {
+	case err == nil:
+		return other
+	case !ok || !ok2 || len(a.Faults) == 0:
+		return err
+	}
+	both := *a
+	both.Faults = slices.Clone(a.Faults)
+	said := make(map[string]bool, len(a.Faults))
+	for _, f := range a.Faults {
+		said[f.Location] = true
+	}
+	for _, f := range b.Faults {
+		if !said[f.Location] {
+			both.Faults = append(both.Faults, f)
+		}
+	}
+	return &both
+}
+
+// faultsOf are those that err tells of.
+func faultsOf(err error) []quartermaster.Fault {
+	e, ok := errors.AsType[*quartermaster.Error](err)
+	if !ok {
+		return nil
+	}
+	return e.Faults
+}
+
+// invalid is an error about several places; nil if there are none.
+func invalid(faults []quartermaster.Fault, format string, args ...any) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	e := quartermaster.Errorf(quartermaster.CodeInvalidRequest, format, args...)
+	e.Faults = faults
+	return e
+}
+
 // fault is an invalid_request about one place.
 func fault(location, message string) error {
 	e := quartermaster.Errorf(quartermaster.CodeInvalidRequest, "validation failed: %s", message)
@@ -211,4 +271,14 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body.Bytes())
+}
+
+// causes are the words of all that led to an error: what an engine says to an
+// agent leaves out what it knows.
+func causes(err error) string {
+	words := err.Error()
+	for e, ok := errors.AsType[*quartermaster.Error](err); ok && e.Cause != nil; e, ok = errors.AsType[*quartermaster.Error](e.Cause) {
+		words += ": " + e.Cause.Error()
+	}
+	return words
 }

@@ -64,7 +64,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 		counts := toolsByServer(c)
 		view.Projects = append(view.Projects, projectView{
 			Project: c.Project(),
-			Tools:   someOf(c.Tools(), func(t *quartermaster.Tool) toolView { return toolView{s.view(t), c.GroupsOf(t)} }),
+			Tools:   someOf(c.Tools(), func(t *quartermaster.Tool) toolView { return toolView{s.view(c.Project().ID, t), c.GroupsOf(t)} }),
 			Agents:  someOf(agents(c), func(a agentSummary) agentSummary { return a }),
 			Servers: someOf(c.Servers(), func(u *quartermaster.Server) quartermaster.Server { return s.viewServer(c, u, counts) }),
 		})

@@ -21,12 +21,17 @@ type Store interface {
 	SchemaVersion() int64
 }
 
-// Config wires a Server. Every field but Log is required.
+// Config wires a Server. Every field is required, but Log and the engines: a
+// gate without one is absent, and what it would go by is kept all the same.
 type Config struct {
 	Store       Store
 	Resolver    quartermaster.Resolver
 	Advisor     quartermaster.Advisor
+	Permission  quartermaster.Permission
+	Policy      quartermaster.PolicyEngine
 	Providers   map[quartermaster.ProviderKind]quartermaster.Provider
+	Upstreams   quartermaster.Upstreams
+	Historian   quartermaster.Historian
 	CheckSchema func(json.RawMessage) error
 	Version     string
 	Log         *slog.Logger

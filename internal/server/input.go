@@ -275,12 +275,8 @@ func asInPath(field string, inBody *string, inPath string) error {
 
 // details are the faults of err as huma reports them.
 func details(err error) []error {
-	e, ok := errors.AsType[*quartermaster.Error](err)
-	if !ok {
-		return nil
-	}
 	var all []error
-	for _, f := range e.Faults {
+	for _, f := range faultsOf(err) {
 		all = append(all, &huma.ErrorDetail{Location: f.Location, Message: f.Message})
 	}
 	return all

@@ -24,6 +24,7 @@ type metrics struct {
 
 	groupDenied *prometheus.CounterVec
 	escalations *prometheus.CounterVec
+	unanswered  *prometheus.CounterVec
 	deniedNames labels
 }
 
@@ -44,11 +45,14 @@ func newMetrics(version string) *metrics {
 	m.escalations = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "agent_privilege_escalation_attempts_total", Help: "Requests for more than was granted.",
 	}, []string{"reason", "project"})
+	m.unanswered = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "quartermaster_gate_unavailable_total", Help: "Requests that failed because a gate could not answer.",
+	}, []string{"project", "gate"})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "quartermaster_build_info", Help: "Always 1; the label tells the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.duration, m.groupDenied, m.escalations, build,
+	m.registry.MustRegister(m.requests, m.duration, m.groupDenied, m.escalations, m.unanswered, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -58,7 +58,7 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 // tags puts the parts of the API into the order in which they are read.
 func tags() []*huma.Tag {
 	var all []*huma.Tag
-	for _, name := range []string{"tools", "agents", "bindings", "decision", "workflow", "users", "servers", "secrets", "project file", "projects", "status"} {
+	for _, name := range []string{"tools", "agents", "bindings", "decision", "workflow", "users", "grants", "policies", "servers", "secrets", "project file", "projects", "status"} {
 		all = append(all, &huma.Tag{Name: name})
 	}
 	return all
@@ -97,7 +97,7 @@ func errorsOf(op huma.Operation, input reflect.Type) []int {
 	if creates || op.Method == http.MethodPatch || op.Method == http.MethodDelete {
 		all = append(all, http.StatusConflict)
 	}
-	if strings.HasSuffix(op.Path, "/restart") {
+	if slices.ContainsFunc([]string{"/restart", "/schema", "/policies/test"}, func(end string) bool { return strings.HasSuffix(op.Path, end) }) {
 		all = append(all, http.StatusNotImplemented)
 	}
 	return all

@@ -68,7 +68,13 @@ func TestOpenAPIIsTrue(t *testing.T) {
 		success(r.do("PUT", "users/u", `{"groups":[]}`), project+"/users/{user}", "200", "201")
 		success(r.do("PUT", "agents/a", `{}`), project+"/agents/{agent}", "200", "201")
 		success(r.do("PUT", "secrets/S", `{"value":"v"}`), project+"/secrets/{secret}", "200", "201")
+		success(r.do("PUT", "policies/p", `{"rego":"package p"}`), project+"/policies/{policy}", "200", "201")
+		success(r.do("POST", "grants", `{"subject":"user:u","relation":"executor","tool":"x"}`), project+"/grants", "200", "201")
 	}
+	success(r.do("PATCH", "grants", `{}`), project+"/grants", "200")
+	success(r.do("POST", "whatif", `{"quartermaster":"v1","revoke":[]}`), project+"/whatif", "200")
+	success(r.do("DELETE", "grants?subject=user:u", nil), project+"/grants", "204")
+	success(r.do("DELETE", "policies/p", nil), project+"/policies/{policy}", "204")
 	success(r.do("PUT", "bindings", `{"agentId":"a","toolIds":[]}`), project+"/bindings", "200")
 	success(r.do("PATCH", "bindings", `{"agentId":"a"}`), project+"/bindings", "200")
 	success(r.do("POST", "resolve", `{"agent":"a"}`), project+"/resolve", "200")
@@ -185,7 +191,9 @@ func TestProjectSchema(t *testing.T) {
 	}
 	r.do("POST", "apply", string(example)).ok(200, nil)
 	r.do("POST", "apply", projectFile).ok(200, nil)
-	r.do("PUT", "users/alice", `{"groups":["default"]}`).ok(201, nil)
+	r.do("PUT", "users/alice", `{"groups":["default"],"roles":["tool_user"]}`).ok(201, nil)
+	r.do("PUT", "policies/access", `{"rego":"package quartermaster.tools\n\nallow := true\n"}`).ok(201, nil)
+	r.do("PATCH", "grants", `{"add":[{"subject":"user:alice","relation":"executor","tool":"echo"},{"subject":"user:eve","relation":"admin","resource":"project"}]}`).ok(200, nil)
 	r.do("PUT", "servers/web", `{"transport":"http","url":"https://x","headers":{"A":"b"},"timeouts":{"startup":"3s"},
 		"healthCheck":{"kind":"ping","interval":"5s"},"maxConcurrent":3,"groups":[],"enabled":false,"prefix":false}`).ok(201, nil)
 	r.do("PUT", "agents/full", `{"name":"n","tools":["*"],"allowed":["a*"],"aliases":{"r":"echo"},"maxDepth":3,"maxSteps":4,"timeout":"5m",

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 
@@ -50,21 +49,30 @@ type projectPatch struct {
 	Body patchOf[quartermaster.Project]
 }
 
-func (s *Server) patchProject(ctx context.Context, in *projectPatch) (*projectOutput, error) {
-	c, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error {
+// PatchedProject is a project with what whoever changes it should know.
+type PatchedProject struct {
+	quartermaster.Project
+	Warnings []string `json:"warnings,omitempty" readOnly:"true" doc:"What is odd about the project's policies, if another rule decides now"`
+}
+
+type patchedProjectOutput struct{ Body PatchedProject }
+
+func (s *Server) patchProject(ctx context.Context, in *projectPatch) (*patchedProjectOutput, error) {
+	rules := &ruleCheck{server: s}
+	c, err := rules.change(ctx, in.Project, func(d *quartermaster.Draft) error {
 		p, err := in.Body.apply(d.Project())
 		if err != nil {
-			return err
+			return below("body", err)
 		}
 		if p.ID != in.Project {
-			return fault("id", "a project's id cannot be changed")
+			return fault("body.id", "a project's id cannot be changed")
 		}
-		return d.SetProject(p)
+		return below("body", d.SetProject(p))
 	})
 	if err != nil {
-		return nil, below("body", err)
+		return nil, err
 	}
-	return &projectOutput{c.Project()}, nil
+	return &patchedProjectOutput{PatchedProject{c.Project(), rules.report.Warnings}}, nil
 }
 
 type documentInput struct {
@@ -79,25 +87,29 @@ type applyOutput struct {
 		DryRun   bool                       `json:"dryRun"`
 		Revision int64                      `json:"revision" doc:"Of the project, after the change if there was one"`
 		Changes  []quartermaster.Difference `json:"changes"`
-		Warnings []string                   `json:"warnings,omitempty" doc:"What the change makes odd about the workflow, and what has no effect in the file's definitions"`
+		Warnings []string                   `json:"warnings,omitempty" doc:"What the change makes odd about the workflow and the policies, and what has no effect in the file's definitions"`
 	}
 }
 
 // apply puts a whole project file into force, or nothing of it.
 func (s *Server) apply(ctx context.Context, in *documentInput) (*applyOutput, error) {
-	faults := s.documentFaults(in.Body) // here: it takes long, and needs no draft
+	faults, err := s.documentFaults(ctx, in.Project, in.Body)
+	if err != nil {
+		return nil, err
+	}
 	out := &applyOutput{}
 	out.Body.DryRun = in.DryRun
+	rules := &ruleCheck{server: s, dryRun: in.DryRun}
 	edit := func(d *quartermaster.Draft) error {
-		if err := s.applyTo(d, in.Body, in.Prune, faults); err != nil {
+		if err := rules.check(d, s.applyTo(d, in.Body, in.Prune, faults)); err != nil {
 			return err
 		}
 		if out.Body.Changes = d.Diff(); len(out.Body.Changes) > 0 {
-			out.Body.Warnings = s.applyWarnings(d, in.Body)
+			out.Body.Warnings = s.applyWarnings(d, in.Body, rules)
 		}
 		return nil
 	}
-	c, err := s.change(ctx, in.Project, in.DryRun, edit)
+	c, err := rules.run(ctx, in.Project, edit)
 	if err != nil {
 		return nil, below("body", err)
 	}
@@ -108,15 +120,7 @@ func (s *Server) apply(ctx context.Context, in *documentInput) (*applyOutput, er
 // applyTo puts a project file into a draft, or says why it cannot be: by all
 // its faults, those that are known already too.
 func (s *Server) applyTo(d *quartermaster.Draft, doc quartermaster.Document, prune bool, known []quartermaster.Fault) error {
-	err := d.Apply(doc, prune)
-	if len(known) > 0 {
-		all := quartermaster.Errorf(quartermaster.CodeInvalidRequest, "the project file is not valid; nothing was changed")
-		if e, ok := errors.AsType[*quartermaster.Error](err); ok {
-			all.Faults = e.Faults
-		}
-		all.Faults = slices.Concat(all.Faults, known)
-		return all
-	}
+	err := joined(d.Apply(doc, prune), invalid(known, "the project file is not valid; nothing was changed"))
 	if err != nil {
 		return err
 	}
@@ -128,7 +132,7 @@ func (s *Server) applyTo(d *quartermaster.Draft, doc quartermaster.Document, pru
 }
 
 // applyWarnings are what whoever applies a file should know.
-func (s *Server) applyWarnings(d *quartermaster.Draft, doc quartermaster.Document) []string {
+func (s *Server) applyWarnings(d *quartermaster.Draft, doc quartermaster.Document, rules *ruleCheck) []string {
 	next := d.Catalog()
 	all := workflowWarnings(d.Base(), next)
 	byAgent := s.definitionWarnings(d, next, doc)
@@ -136,6 +140,9 @@ func (s *Server) applyWarnings(d *quartermaster.Draft, doc quartermaster.Documen
 		for _, w := range byAgent[id] {
 			all = append(all, "agent "+id+": "+w)
 		}
+	}
+	if len(doc.Policies) > 0 {
+		all = append(all, rules.warnings()...)
 	}
 	return all
 }
@@ -145,15 +152,17 @@ func (s *Server) change(ctx context.Context, project string, dryRun bool, edit f
 	if !dryRun {
 		return s.Store.Change(ctx, project, edit)
 	}
-	c, err := s.Store.Catalog(ctx, project)
+	c, err := s.wholeCatalog(ctx, project)
 	if err != nil {
 		return nil, err
 	}
 	return c, edit(c.Draft(s.started))
 }
 
-// documentFaults are those of the schemas in a project file.
-func (s *Server) documentFaults(doc quartermaster.Document) []quartermaster.Fault {
+// documentFaults are those of a project file that take long to find and need no
+// draft: of the schemas in it, and of the grants that the permission engine's
+// schema has no place for.
+func (s *Server) documentFaults(ctx context.Context, project string, doc quartermaster.Document) ([]quartermaster.Fault, error) {
 	var faults []quartermaster.Fault
 	for _, name := range slices.Sorted(maps.Keys(doc.Tools)) {
 		t := doc.Tools[name]
@@ -162,16 +171,40 @@ func (s *Server) documentFaults(doc quartermaster.Document) []quartermaster.Faul
 			faults = append(faults, f)
 		}
 	}
-	return faults
+	c, err := s.Store.Catalog(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fitsSchema(ctx, c, doc.Grants); err != nil {
+		if len(faultsOf(err)) == 0 {
+			return nil, err
+		}
+		faults = append(faults, faultsOf(err)...)
+	}
+	return faults, nil
 }
 
 type exportOutput struct{ Body json.RawMessage }
 
 func (s *Server) export(ctx context.Context, in *ProjectInput) (*exportOutput, error) {
-	c, err := s.Store.Catalog(ctx, in.Project)
+	c, err := s.wholeCatalog(ctx, in.Project)
 	if err != nil {
 		return nil, err
 	}
 	body, err := json.Marshal(c.Export())
 	return &exportOutput{body}, err
+}
+
+// wholeCatalog is the newest catalog, with the grants that a cluster keeps in its
+// place: what is compared with it must not look new.
+func (s *Server) wholeCatalog(ctx context.Context, project string) (*quartermaster.Catalog, error) {
+	c, err := s.Store.Catalog(ctx, project)
+	if err != nil || s.Permission == nil || len(c.AllGrants()) > 0 {
+		return c, err
+	}
+	all, err := s.Permission.Grants(ctx, c, quartermaster.GrantFilter{})
+	if err != nil {
+		return nil, err
+	}
+	return c.WithGrants(all), nil
 }

@@ -80,6 +80,7 @@ func TestRequestRecord(t *testing.T) {
 			"available": "2", "available_tools": "[knowledge-query text-completion]",
 			"filtered_by_group": "[admin-tool graph-update]", "filtered_by_group_count": "2",
 			"filtered_by_state": "[complex-analysis]", "filtered_by_state_count": "1",
+			"filtered_by_permission": "[]", "filtered_by_permission_count": "0", "filtered_by_policy": "[]", "filtered_by_policy_count": "0",
 		}},
 		{`{"agent":"reader","groups":["*"],"state":"analysis"}`, map[string]string{
 			"requested_groups": "[*]", "initial_state": "analysis",

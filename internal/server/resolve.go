@@ -144,14 +144,14 @@ func (s *Server) resolve(ctx context.Context, in *resolveInput) (*resolveOutput,
 	res, err := s.Resolver.Resolve(ctx, c, quartermaster.Question{})
 	if err != nil {
 		s.denied(c, err)
-		return nil, err
+		return nil, s.unanswered(c.Project, err)
 	}
 	s.record(ctx, in.request, c, res, time.Since(began))
 	out := &resolveOutput{}
 	out.Body.State, out.Body.Revision, out.Body.Warnings = res.State, res.Revision, res.Warnings
 	out.Body.Tools = make([]quartermaster.Tool, len(res.Tools))
 	for i, t := range res.Tools {
-		out.Body.Tools[i] = s.view(t)
+		out.Body.Tools[i] = s.view(in.Project, t)
 	}
 	return out, nil
 }
@@ -167,14 +167,16 @@ func (s *Server) record(ctx context.Context, request string, c quartermaster.Cal
 	if requested == nil {
 		requested = []string{quartermaster.DefaultGroup}
 	}
-	byGroup, groupCount := res.Filtered(quartermaster.GateGroup, most)
-	byState, stateCount := res.Filtered(quartermaster.GateState, most)
-	s.Log.InfoContext(ctx, "tools resolved", "request_id", request, "project", c.Project, "agent", c.Agent, "user", c.User,
+	line := []any{
+		"request_id", request, "project", c.Project, "agent", c.Agent, "user", c.User,
 		"requested_groups", requested, "initial_state", res.State,
 		"available", len(res.Tools), "available_tools", toolNames(res.Tools[:min(most, len(res.Tools))]),
-		"filtered_by_group", toolNames(byGroup), "filtered_by_group_count", groupCount,
-		"filtered_by_state", toolNames(byState), "filtered_by_state_count", stateCount,
-		"execution_time", took.Round(time.Microsecond).String())
+	}
+	for _, gate := range []quartermaster.Gate{quartermaster.GateGroup, quartermaster.GateState, quartermaster.GatePermission, quartermaster.GatePolicy} {
+		tools, total := res.Filtered(gate, most)
+		line = append(line, "filtered_by_"+string(gate), toolNames(tools), "filtered_by_"+string(gate)+"_count", total)
+	}
+	s.Log.InfoContext(ctx, "tools resolved", append(line, "execution_time", took.Round(time.Microsecond).String())...)
 }
 
 func toolNames(tools []*quartermaster.Tool) []string {
@@ -194,6 +196,16 @@ func (s *Server) denied(c quartermaster.Caller, err error) {
 	groups, _ := e.Details["groups"].([]string)
 	s.metrics.groupsDenied(c.Project, groups)
 	s.Log.Warn("groups not granted", "project", c.Project, "agent", c.Agent, "user", c.User, "groups", groups)
+}
+
+// unanswered counts err if it is that of a gate that could not answer (GATE-1).
+func (s *Server) unanswered(project string, err error) error {
+	if e, ok := errors.AsType[*quartermaster.Error](err); ok && e.Code == quartermaster.CodeUnavailable {
+		if gate, ok := e.Details["gate"]; ok {
+			s.metrics.unanswered.WithLabelValues(project, fmt.Sprint(gate)).Inc()
+		}
+	}
+	return err
 }
 
 type explainInput struct {
@@ -219,7 +231,7 @@ func (s *Server) explain(ctx context.Context, in *explainInput) (*explainOutput,
 	}
 	res, err := s.Resolver.Resolve(ctx, c, quartermaster.Question{Tool: in.Tool, Explain: true})
 	if err != nil {
-		return nil, err
+		return nil, s.unanswered(c.Project, err)
 	}
 	out := &explainOutput{}
 	out.Body.Tools, out.Body.State, out.Body.Revision, out.Body.Warnings = res.Explanations, res.State, res.Revision, res.Warnings
@@ -238,27 +250,44 @@ type whatIfOutput struct {
 	}
 }
 
+// WhatIfDocument is a project file, and beside it what a file cannot say.
+type WhatIfDocument struct {
+	quartermaster.Document
+	Revoke []quartermaster.Grant `json:"revoke,omitempty" doc:"As if these grants were revoked"`
+}
+
 // whatIf says who would gain and lose what if a project file were applied.
 func (s *Server) whatIf(ctx context.Context, in *struct {
 	ProjectInput
 	Prune bool `query:"prune" doc:"As if what the file does not hold were removed"`
-	Body  quartermaster.Document
+	Body  WhatIfDocument
 },
 ) (*whatIfOutput, error) {
-	before, err := s.Store.Catalog(ctx, in.Project)
+	before, err := s.wholeCatalog(ctx, in.Project)
 	if err != nil {
 		return nil, err
 	}
 	d := before.Draft(time.Now())
-	if err := s.applyTo(d, in.Body, in.Prune, s.documentFaults(in.Body)); err != nil {
+	if err := s.suppose(ctx, d, in.Body, in.Prune); err != nil {
 		return nil, below("body", err)
 	}
 	after := d.Catalog()
 	out := &whatIfOutput{}
 	out.Body.Changes = d.Diff()
-	out.Body.Impact = s.Advisor.ImpactOf(before, after)
-	out.Body.Warnings = s.definitionWarnings(d, after, in.Body)
-	return out, nil
+	out.Body.Warnings = s.definitionWarnings(d, after, in.Body.Document)
+	out.Body.Impact, err = s.Advisor.ImpactOf(ctx, before, after)
+	return out, s.unanswered(in.Project, err)
+}
+
+// suppose puts what is asked about into a draft, or says why it cannot be.
+func (s *Server) suppose(ctx context.Context, d *quartermaster.Draft, doc WhatIfDocument, prune bool) error {
+	known, err := s.documentFaults(ctx, d.Base().Project().ID, doc.Document)
+	if err != nil {
+		return err
+	}
+	err = joined(revokeAll(d, doc.Revoke), s.applyTo(d, doc.Document, prune, known))
+	rules := &ruleCheck{server: s}
+	return rules.checkNow(ctx, d, err)
 }
 
 type whoCanOutput struct{ Body quartermaster.Reachers }
@@ -273,6 +302,6 @@ func (s *Server) whoCan(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	who, err := s.Advisor.WhoCan(c, in.Tool)
-	return &whoCanOutput{who}, err
+	who, err := s.Advisor.WhoCan(ctx, c, in.Tool)
+	return &whoCanOutput{who}, s.unanswered(in.Project, err)
 }

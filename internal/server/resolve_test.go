@@ -339,7 +339,7 @@ func TestWhoCan(t *testing.T) {
 	r.do("GET", "who-can?tool=reply_draft", nil).ok(200, &who)
 	if who.Nobody != "" || fmt.Sprint(who.Groups, who.States) != "[write] [triage]" ||
 		fmt.Sprint(who.Agents) != `[{responder reply_draft the pattern "reply_*" of the definition matches it} {watch reply_draft it is bound to the agent}]` ||
-		fmt.Sprint(who.Users) != "[{alice [write]} {root [* write]}]" {
+		fmt.Sprint(who.Users) != "[{alice  [write] []} {root  [* write] []}]" {
 		t.Errorf("%+v", who)
 	}
 	r.do("GET", "who-can?tool=hidden", nil).ok(200, &who)

@@ -36,14 +36,10 @@ func toolsByServer(c *quartermaster.Catalog) map[string]int {
 // wrong with its settings.
 func (s *Server) viewServer(c *quartermaster.Catalog, server *quartermaster.Server, tools map[string]int) quartermaster.Server {
 	v := *server
-	v.Status = &quartermaster.ServerStatus{
-		Health: "red", State: "stopped", Since: s.started, Tools: tools[v.Name],
-		Reason: "this version keeps upstream servers but does not connect to them yet",
-	}
+	status := s.Upstreams.Status(c.Project().ID, v.Name)
+	status.Tools = tools[v.Name]
+	v.Status = &status
 	v.Warnings = c.ServerWarnings(server)
-	if !v.Enabled {
-		v.Status.Reason = "disabled"
-	}
 	return v
 }
 
@@ -116,5 +112,44 @@ func (s *Server) restartServer(ctx context.Context, in *UpstreamInput) (*struct{
 	if _, err := s.getServer(ctx, in); err != nil {
 		return nil, err
 	}
-	return nil, quartermaster.Errorf(quartermaster.CodeUnsupportedProvider, "this version does not connect to upstream servers yet")
+	return nil, s.Upstreams.Restart(ctx, in.Project, in.Server)
+}
+
+type stderrOutput struct {
+	Body struct {
+		Lines []string `json:"lines" nullable:"false" doc:"The last 200, oldest first"`
+	}
+}
+
+// serverStderr shows what a stdio server wrote to its error output (UP-2).
+func (s *Server) serverStderr(ctx context.Context, in *UpstreamInput) (*stderrOutput, error) {
+	if _, err := s.getServer(ctx, in); err != nil {
+		return nil, err
+	}
+	out := &stderrOutput{}
+	out.Body.Lines = append([]string{}, s.Upstreams.Stderr(in.Project, in.Server)...)
+	return out, nil
+}
+
+type acceptOutput struct {
+	Body struct {
+		Accepted []string `json:"accepted" nullable:"false" doc:"Tools that were held back and are no longer, by name"`
+	}
+}
+
+// acceptTools lets tools through that are held back (CAT-4).
+func (s *Server) acceptTools(ctx context.Context, in *struct {
+	UpstreamInput
+	Body struct {
+		Tools []string `json:"tools,omitempty" doc:"As the server or the catalog names them; absent: all of the server's"`
+	}
+},
+) (*acceptOutput, error) {
+	out := &acceptOutput{}
+	_, err := s.Store.Change(ctx, in.Project, func(d *quartermaster.Draft) error {
+		accepted, err := d.Accept(in.Server, in.Body.Tools...)
+		out.Body.Accepted = toolNames(accepted)
+		return err
+	})
+	return out, err
 }

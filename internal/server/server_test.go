@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,6 +61,8 @@ func newServer(t *testing.T, database string, log *slog.Logger) (*Server, rest) 
 		Resolver:    resolver,
 		Advisor:     resolver,
 		Providers:   map[quartermaster.ProviderKind]quartermaster.Provider{quartermaster.ProviderNative: provider.Native{}},
+		Upstreams:   still{},
+		Historian:   st,
 		CheckSchema: schema.Check,
 		Version:     "test",
 		Log:         log,
@@ -67,6 +70,19 @@ func newServer(t *testing.T, database string, log *slog.Logger) (*Server, rest) 
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	return s, rest{t, srv.URL}
+}
+
+// still are upstream servers of which none is connected.
+type still struct{}
+
+func (still) Status(string, string) quartermaster.ServerStatus {
+	return quartermaster.ServerStatus{Health: "red", State: "stopped", Reason: "nothing connects to it here"}
+}
+
+func (still) Stderr(_, server string) []string { return []string{server + " has said this"} }
+
+func (still) Restart(context.Context, string, string) error {
+	return quartermaster.Errorf(quartermaster.CodeUnavailable, "it does not start")
 }
 
 // onBoth runs a test on both databases.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -14,7 +15,9 @@ import (
 type gateStatus struct {
 	Name   quartermaster.Gate `json:"name"`
 	On     bool               `json:"on"`
-	Detail string             `json:"detail,omitempty"`
+	Detail string             `json:"detail,omitempty" doc:"What answers it"`
+	// Trouble is for people: an engine that answers by old rules is in some, too.
+	Trouble string `json:"trouble,omitempty" doc:"Why it cannot answer, or answers by old rules"`
 }
 
 type databaseStatus struct {
@@ -43,8 +46,8 @@ var gates = []gateStatus{
 	{Name: quartermaster.GateDepth, Detail: "coordination tools of spawned agents"},
 	{Name: quartermaster.GateGroup, Detail: "requested and granted groups"},
 	{Name: quartermaster.GateState, Detail: "the session's workflow state"},
-	{Name: quartermaster.GatePermission, Detail: "this version has no permission engine yet"},
-	{Name: quartermaster.GatePolicy, Detail: "this version has no policy engine yet"},
+	{Name: quartermaster.GatePermission, Detail: "no permission engine: every user may execute what the other gates let through"},
+	{Name: quartermaster.GatePolicy, Detail: "no policy engine: no rule refuses anything"},
 }
 
 func (s *Server) status(ctx context.Context, in *WhoInput) (*statusOutput, error) {
@@ -59,16 +62,52 @@ func (s *Server) status(ctx context.Context, in *WhoInput) (*statusOutput, error
 	b.Database = databaseStatus{s.Store.Kind(), s.Store.SchemaVersion()}
 	b.Auth = "none: loopback only, every caller is the local operator"
 	b.User, b.Role = in.caller.User, in.caller.Role
-	b.Gates = slices.Clone(gates)
-	for i := range b.Gates {
-		b.Gates[i].On = slices.Contains(s.Advisor.Gates(), b.Gates[i].Name)
-	}
+	b.Gates = s.gates()
 	for kind := range s.Providers {
 		b.Providers = append(b.Providers, kind)
 	}
 	slices.Sort(b.Providers)
 	b.Projects = len(projects)
 	return out, nil
+}
+
+// gates are those of the decision, with how their engines are doing.
+func (s *Server) gates() []gateStatus {
+	all, on := slices.Clone(gates), s.Advisor.Gates()
+	engines := s.engines()
+	for i := range all {
+		g := &all[i]
+		g.On = slices.Contains(on, g.Name)
+		if engine, ok := engines[g.Name]; ok {
+			st := engine.Status()
+			g.Detail, g.Trouble = st.Detail, st.Trouble
+			if !st.Ready() {
+				g.Trouble = progress(g.Name, st)
+			}
+		}
+	}
+	return all
+}
+
+// engines are those that there are, by the gate that asks them.
+func (s *Server) engines() map[quartermaster.Gate]quartermaster.Engine {
+	all := map[quartermaster.Gate]quartermaster.Engine{}
+	if s.Permission != nil {
+		all[quartermaster.GatePermission] = s.Permission
+	}
+	if s.Policy != nil {
+		all[quartermaster.GatePolicy] = s.Policy
+	}
+	return all
+}
+
+// progress says how far an engine is that cannot answer yet.
+func progress(gate quartermaster.Gate, st quartermaster.EngineStatus) string {
+	noun := "relationships"
+	if gate == quartermaster.GatePolicy {
+		noun = "policies"
+	}
+	return fmt.Sprintf("loaded %d of %d %s", st.Loaded, st.Total, noun)
 }
 
 // healthz says that the process is alive.
@@ -78,8 +117,14 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says whether requests can be answered now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if !s.ready.Load() {
-		writeHealth(w, http.StatusServiceUnavailable, map[string]string{"status": "starting"})
+	starting := map[string]string{"status": "starting"}
+	for gate, engine := range s.engines() {
+		if st := engine.Status(); !st.Ready() {
+			starting[string(gate)] = progress(gate, st)
+		}
+	}
+	if !s.ready.Load() || len(starting) > 1 {
+		writeHealth(w, http.StatusServiceUnavailable, starting)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)

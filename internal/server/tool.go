@@ -33,9 +33,9 @@ func (f ToolFilter) filter() quartermaster.ToolFilter {
 }
 
 // view is a tool as a client sees it: with what only the running server knows.
-func (s *Server) view(t *quartermaster.Tool) quartermaster.Tool {
+func (s *Server) view(project string, t *quartermaster.Tool) quartermaster.Tool {
 	v := *t
-	if err := s.unavailable(t); err != nil {
+	if err := s.unavailable(project, t); err != nil {
 		v.UnavailableReason = err.Error()
 	} else {
 		v.Available = true
@@ -43,16 +43,18 @@ func (s *Server) view(t *quartermaster.Tool) quartermaster.Tool {
 	return v
 }
 
-func (s *Server) unavailable(t *quartermaster.Tool) error {
+func (s *Server) unavailable(project string, t *quartermaster.Tool) error {
 	p, ok := s.Providers[t.Provider]
 	if !ok {
 		return fmt.Errorf("this version does not call %s tools yet", t.Provider)
 	}
-	return p.Available(t)
+	return p.Available(project, t)
 }
 
-func (s *Server) page(all iter.Seq[*quartermaster.Tool], p PageInput) *toolsOutput {
-	return &toolsOutput{quartermaster.MapPage(quartermaster.PageOf(all, p.Page, p.Size), s.view)}
+func (s *Server) page(project string, all iter.Seq[*quartermaster.Tool], p PageInput) *toolsOutput {
+	return &toolsOutput{quartermaster.MapPage(quartermaster.PageOf(all, p.Page, p.Size), func(t *quartermaster.Tool) quartermaster.Tool {
+		return s.view(project, t)
+	})}
 }
 
 func (s *Server) listTools(ctx context.Context, in *struct {
@@ -66,7 +68,7 @@ func (s *Server) listTools(ctx context.Context, in *struct {
 		return nil, err
 	}
 	match := in.filter().Match()
-	return s.page(func(yield func(*quartermaster.Tool) bool) {
+	return s.page(in.Project, func(yield func(*quartermaster.Tool) bool) {
 		for _, t := range c.Tools() {
 			if match(t) && !yield(t) {
 				return
@@ -97,7 +99,7 @@ func (s *Server) createTool(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, below("body", err)
 	}
-	return &createdToolOutput{201, api + "/projects/" + in.Project + "/tools/" + tool.ID, s.view(tool)}, nil
+	return &createdToolOutput{201, api + "/projects/" + in.Project + "/tools/" + tool.ID, s.view(in.Project, tool)}, nil
 }
 
 func (s *Server) getTool(ctx context.Context, in *ToolInput) (*toolOutput, error) {
@@ -109,7 +111,7 @@ func (s *Server) getTool(ctx context.Context, in *ToolInput) (*toolOutput, error
 	if t == nil {
 		return nil, quartermaster.Errorf(quartermaster.CodeToolNotFound, "there is no tool %q", in.Tool)
 	}
-	return &toolOutput{s.view(t)}, nil
+	return &toolOutput{s.view(in.Project, t)}, nil
 }
 
 func (s *Server) patchTool(ctx context.Context, in *struct {
@@ -132,7 +134,41 @@ func (s *Server) patchTool(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, below("body", err)
 	}
-	return &toolOutput{s.view(tool)}, nil
+	return &toolOutput{s.view(in.Project, tool)}, nil
+}
+
+// toolVersion is a definition, with what it changed.
+type toolVersion struct {
+	quartermaster.ToolVersion
+	Pending bool                             `json:"pending,omitempty" doc:"It waits to be accepted"`
+	Changes []quartermaster.DefinitionChange `json:"changes,omitempty" doc:"In what it differs from the one before it"`
+}
+
+type versionsOutput struct {
+	Body struct {
+		Versions []toolVersion `json:"versions" nullable:"false" doc:"The newest first"`
+	}
+}
+
+// toolVersions lists the definitions that a server has given a tool (CAT-4).
+func (s *Server) toolVersions(ctx context.Context, in *ToolInput) (*versionsOutput, error) {
+	tool, err := s.getTool(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := s.Historian.Versions(ctx, in.Project, tool.Body.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := &versionsOutput{}
+	out.Body.Versions = make([]toolVersion, len(versions))
+	for i, v := range versions {
+		out.Body.Versions[i] = toolVersion{ToolVersion: v, Pending: i == 0 && tool.Body.Pending != nil}
+		if i+1 < len(versions) {
+			out.Body.Versions[i].Changes = versions[i+1].Definition.ChangesTo(&v.Definition)
+		}
+	}
+	return out, nil
 }
 
 func (s *Server) deleteTool(ctx context.Context, in *ToolInput) (*struct{}, error) {

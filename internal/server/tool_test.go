@@ -218,7 +218,7 @@ func TestServersAndTheirTools(t *testing.T) {
 		if s.Status.Tools != 1 {
 			t.Errorf("%+v", s.Status)
 		}
-		r.do("POST", "servers/files/restart", nil).fails(501, quartermaster.CodeUnsupportedProvider, "")
+		r.do("POST", "servers/files/restart", nil).fails(503, quartermaster.CodeUnavailable, "")
 		r.do("POST", "servers/none/restart", nil).fails(404, quartermaster.CodeNotFound, "")
 		r.do("DELETE", "servers/files", nil).ok(204, nil)
 		r.do("DELETE", "servers/files", nil).fails(404, quartermaster.CodeNotFound, "")

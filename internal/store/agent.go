@@ -8,12 +8,12 @@ import (
 	"quartermaster"
 )
 
-func readAgents(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, changes []quartermaster.Change) ([]quartermaster.Change, error) {
+func readAgents(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, add func(quartermaster.Change)) error {
 	query, args, err := keyed(d, `SELECT id, definition, created_at, updated_at FROM agents WHERE project = $1`, "id", keys, []any{project})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return readRows(ctx, tx, query, args, keys, changes, func(rows *sql.Rows) (quartermaster.Change, error) {
+	return readRows(ctx, tx, query, args, keys, add, func(rows *sql.Rows) (quartermaster.Change, error) {
 		var (
 			a                quartermaster.Agent
 			id, definition   string

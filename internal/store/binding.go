@@ -11,14 +11,14 @@ import (
 )
 
 // readBindings gathers the rows of each agent into one set.
-func readBindings(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, changes []quartermaster.Change) ([]quartermaster.Change, error) {
+func readBindings(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, add func(quartermaster.Change)) error {
 	query, args, err := keyed(d, `SELECT agent, tool, created_at FROM bindings WHERE project = $1`, "agent", keys, []any{project})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = rows.Close() }()
 	sets := map[string]*quartermaster.Bindings{}
@@ -29,7 +29,7 @@ func readBindings(ctx context.Context, tx *sql.Tx, d dialect, project string, ke
 			created     int64
 		)
 		if err := rows.Scan(&agent, &tool, &created); err != nil {
-			return nil, err
+			return err
 		}
 		if known, ok := ids[tool]; ok {
 			tool = known
@@ -43,16 +43,19 @@ func readBindings(ctx context.Context, tx *sql.Tx, d dialect, project string, ke
 		}
 		set.Tools = append(set.Tools, quartermaster.Binding{ToolID: tool, CreatedAt: fromMicros(created)})
 	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
 	for agent, set := range sets {
 		slices.SortFunc(set.Tools, func(a, b quartermaster.Binding) int { return strings.Compare(a.ToolID, b.ToolID) })
-		changes = append(changes, quartermaster.Change{Noun: quartermaster.NounBindings, Key: agent, Bindings: set})
+		add(quartermaster.Change{Noun: quartermaster.NounBindings, Key: agent, Bindings: set})
 	}
 	for _, agent := range keys {
 		if sets[agent] == nil {
-			changes = append(changes, quartermaster.Change{Noun: quartermaster.NounBindings, Key: agent})
+			add(quartermaster.Change{Noun: quartermaster.NounBindings, Key: agent})
 		}
 	}
-	return changes, rows.Err()
+	return nil
 }
 
 // bindings replaces an agent's rows by set; rows that stay are not touched.

@@ -19,6 +19,11 @@ const maxStale = 5 * time.Second
 // list of changes; beyond it, it reads the project anew.
 const keptRevisions = 1000
 
+// loadBatch is how many rows are on their way into a snapshot at a time: all
+// changes of a project with a million grants would take more memory than the
+// grants do.
+const loadBatch = 50_000
+
 // Catalog implements quartermaster.Store.
 func (s *Store) Catalog(ctx context.Context, project string) (*quartermaster.Catalog, error) {
 	if s.dialect.notify != "" && time.Now().UnixNano()-s.confirmed.Load() > int64(maxStale) {
@@ -90,22 +95,29 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, p quartermaster.Project, h
 		}
 	}
 	c := quartermaster.NewCatalog(p)
-	var (
-		changes []quartermaster.Change
-		err     error
-	)
+	var changes []quartermaster.Change
+	take := func() {
+		s.describe(changes)
+		c = c.With(p.Revision, changes)
+		changes = changes[:0]
+	}
 	for _, read := range readers {
-		if changes, err = read(ctx, tx, s.dialect, p.ID, nil, changes); err != nil {
+		err := read(ctx, tx, s.dialect, p.ID, nil, func(ch quartermaster.Change) {
+			if changes = append(changes, ch); len(changes) == loadBatch {
+				take()
+			}
+		})
+		if err != nil {
 			return nil, unavailable(err)
 		}
 	}
-	s.describe(changes)
-	return c.With(p.Revision, changes), nil
+	take()
+	return c, nil
 }
 
-// reader appends one kind of rows as changes: all of a project, or those with
-// the given keys. A key without a row becomes a removal.
-type reader func(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, changes []quartermaster.Change) ([]quartermaster.Change, error)
+// reader hands one kind of rows to add as changes: all of a project, or those
+// with the given keys. A key without a row becomes a removal.
+type reader func(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, add func(quartermaster.Change)) error
 
 var readers = map[quartermaster.Noun]reader{
 	quartermaster.NounServer:   readServers,
@@ -114,6 +126,8 @@ var readers = map[quartermaster.Noun]reader{
 	quartermaster.NounBindings: readBindings,
 	quartermaster.NounUser:     readUsers,
 	quartermaster.NounSecret:   readSecrets,
+	quartermaster.NounPolicy:   readPolicies,
+	quartermaster.NounGrant:    readGrants,
 }
 
 // catchUp returns nil if have is too old to follow the list of changes.
@@ -161,7 +175,8 @@ func (s *Store) catchUp(ctx context.Context, tx *sql.Tx, p quartermaster.Project
 		for k := range keys[noun] {
 			list = append(list, k)
 		}
-		if changes, err = read(ctx, tx, s.dialect, p.ID, list, changes); err != nil {
+		err := read(ctx, tx, s.dialect, p.ID, list, func(ch quartermaster.Change) { changes = append(changes, ch) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +188,7 @@ func (s *Store) catchUp(ctx context.Context, tx *sql.Tx, p quartermaster.Project
 // changed.
 func (s *Store) persist(ctx context.Context, tx *sql.Tx, current *quartermaster.Catalog, revision int64, changes []quartermaster.Change, now time.Time) error {
 	project := current.Project().ID
-	w := writer{ctx: ctx, tx: tx, dialect: s.dialect, vault: s.vault, project: project, now: now, statements: map[string]*sql.Stmt{}}
+	w := writer{ctx: ctx, tx: tx, dialect: s.dialect, vault: s.vault, project: project, current: current, now: now, statements: map[string]*sql.Stmt{}}
 	defer w.close()
 	if err := w.freeNames(current, changes); err != nil {
 		return err
@@ -184,6 +199,9 @@ func (s *Store) persist(ctx context.Context, tx *sql.Tx, current *quartermaster.
 			return wrap(string(ch.Noun)+" "+ch.Key, err)
 		}
 		keys[ch.Noun] = append(keys[ch.Noun], ch.Key)
+	}
+	if err := w.writeGrants(); err != nil {
+		return wrap("grants", err)
 	}
 	for noun, list := range keys {
 		if err := w.exec(`INSERT INTO changes (project, revision, noun, key) SELECT $1, $2, $3, value FROM `+s.dialect.list("$4"),
@@ -207,8 +225,10 @@ type writer struct {
 	dialect    dialect
 	vault      *vault
 	project    string
+	current    *quartermaster.Catalog // what the changes are made to
 	now        time.Time
 	statements map[string]*sql.Stmt
+	grants     []quartermaster.Change // to be written together
 }
 
 func (w *writer) exec(query string, args ...any) error {
@@ -246,6 +266,11 @@ func (w *writer) write(ch quartermaster.Change) error {
 		return w.user(ch.Key, ch.User)
 	case quartermaster.NounSecret:
 		return w.secret(ch.Key, ch.Secret)
+	case quartermaster.NounPolicy:
+		return w.policy(ch.Key, ch.Policy)
+	case quartermaster.NounGrant:
+		w.grants = append(w.grants, ch)
+		return nil
 	}
 	return errors.New("unknown noun")
 }
@@ -264,8 +289,18 @@ func keyed(d dialect, query, column string, keys []string, args []any) (string, 
 
 // snapshots holds the newest catalog of each project that was asked for.
 type snapshots struct {
-	mu  sync.RWMutex
-	all map[string]*quartermaster.Catalog
+	mu   sync.RWMutex
+	all  map[string]*quartermaster.Catalog
+	told func(*quartermaster.Catalog) // nil: nobody
+}
+
+func (s *snapshots) tell(f func(*quartermaster.Catalog)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = f
+	for _, c := range s.all {
+		f(c)
+	}
 }
 
 func (s *snapshots) get(project string) *quartermaster.Catalog {
@@ -285,6 +320,9 @@ func (s *snapshots) put(project string, c *quartermaster.Catalog) *quartermaster
 		s.all = map[string]*quartermaster.Catalog{}
 	}
 	s.all[project] = c
+	if s.told != nil {
+		s.told(c)
+	}
 	return c
 }
 

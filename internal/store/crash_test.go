@@ -28,7 +28,7 @@ const (
 
 const (
 	roleOpen  = "open"  // opens the database and ends
-	roleStorm = "storm" // replaces bindings until it is killed
+	roleStorm = "storm" // replaces bindings and grants until it is killed
 	roleSeal  = "seal"  // sets a secret and opens it
 )
 
@@ -98,8 +98,8 @@ func stormNumber(names []string) int {
 	return number
 }
 
-// storm gives each agent one set after the other and reports every one that
-// is committed, as "agent number revision".
+// storm gives each agent one set of tools after the other and reports every one
+// that is committed, as "agent number revision".
 func storm(s *Store, report io.Writer) error {
 	ctx := context.Background()
 	c, err := s.Catalog(ctx, quartermaster.DefaultProject)
@@ -116,12 +116,7 @@ func storm(s *Store, report io.Writer) error {
 		group.Go(func() {
 			for number := first; number < 1<<12; number++ {
 				next, err := s.Change(ctx, quartermaster.DefaultProject, func(d *quartermaster.Draft) error {
-					var ids []string
-					for _, tool := range stormSet(number) {
-						ids = append(ids, d.Tool(tool).ID)
-					}
-					_, err := d.ReplaceBindings(name, ids)
-					return err
+					return stormEdit(d, name, stormSet(number))
 				})
 				mu.Lock()
 				if err != nil {
@@ -137,6 +132,28 @@ func storm(s *Store, report io.Writer) error {
 	return nil
 }
 
+// stormEdit binds tools to an agent, and grants them to a user of that name.
+func stormEdit(d *quartermaster.Draft, agent string, tools []string) error {
+	d.Revoke(quartermaster.GrantFilter{Subject: "user:" + agent})
+	var ids []string
+	for _, name := range tools {
+		ids = append(ids, d.Tool(name).ID)
+		if _, _, err := d.Grant(quartermaster.Grant{Tool: name, Relation: "executor", Subject: "user:" + agent}); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReplaceBindings(agent, ids)
+	return err
+}
+
+func grantedNames(c *quartermaster.Catalog, agent string) []string {
+	var names []string
+	for _, g := range c.Grants(quartermaster.GrantFilter{Subject: "user:" + agent}) {
+		names = append(names, g.Tool)
+	}
+	return names
+}
+
 func boundNames(c *quartermaster.Catalog, agent string) []string {
 	var names []string
 	for t := range c.Bound(agent, quartermaster.ToolFilter{}) {
@@ -145,7 +162,7 @@ func boundNames(c *quartermaster.Catalog, agent string) []string {
 	return names
 }
 
-// BIND-7: a crash loses nothing that was answered and leaves nothing half done.
+// BIND-7, PERM-1: a crash loses nothing that was answered and leaves nothing half done.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for name, options := range databases {
@@ -221,6 +238,9 @@ func crash(t *testing.T, o Options, round int, reported map[string]int) {
 		if got != last && got != last+1 {
 			t.Errorf("round %d: %s has set %d, reported was %d", round, agent, got, last)
 		}
+		if granted := stormNumber(grantedNames(c, agent)); granted != got {
+			t.Errorf("round %d: %s has set %d, but was granted %d", round, agent, got, granted)
+		}
 	}
 	if c.Revision() < revision {
 		t.Errorf("round %d: revision %d, reported was %d", round, c.Revision(), revision)
@@ -235,6 +255,8 @@ func checkRows(t *testing.T, s *Store, c *quartermaster.Catalog) {
 	for what, query := range map[string]string{
 		"orphaned bindings":    `SELECT count(*) FROM bindings b LEFT JOIN tools t ON t.project = b.project AND t.id = b.tool WHERE t.id IS NULL`,
 		"duplicate bindings":   `SELECT count(*) FROM (SELECT 1 FROM bindings GROUP BY project, agent, tool HAVING count(*) > 1) AS d`,
+		"grants on no tool":    `SELECT count(*) FROM grants g LEFT JOIN tools t ON t.project = g.project AND 'tool:' || t.name = g.resource WHERE t.id IS NULL`,
+		"grants misnamed":      `SELECT count(*) FROM grants WHERE key <> resource || '#' || relation || '@' || subject`,
 		"changes ahead of us":  `SELECT count(*) FROM changes c JOIN projects p ON p.id = c.project WHERE c.revision > p.revision`,
 		"revisions unrecorded": `SELECT p.revision - max(c.revision) FROM projects p JOIN changes c ON c.project = p.id WHERE p.id = 'default' GROUP BY p.revision`,
 	} {

@@ -27,6 +27,8 @@ type dialect struct {
 	// list turns a parameter that holds a JSON array of strings into rows with
 	// one column, value.
 	list func(param string) string
+	// rows does so with a JSON array of arrays: value->>0 is the first of each.
+	rows func(param string) string
 	// notify tells other processes, once the transaction is committed, that a
 	// project has changed; empty where there are none.
 	notify string
@@ -37,11 +39,13 @@ type dialect struct {
 var sqlite = dialect{
 	name: "sqlite",
 	list: func(param string) string { return "json_each(" + param + ")" },
+	rows: func(param string) string { return "json_each(" + param + ")" },
 }
 
 var postgres = dialect{
 	name:     "postgres",
 	list:     func(param string) string { return "json_array_elements_text(CAST(" + param + " AS json)) AS l(value)" },
+	rows:     func(param string) string { return "json_array_elements(CAST(" + param + " AS json)) AS l(value)" },
 	notify:   `SELECT pg_notify('` + channel + `', $1)`,
 	snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 }

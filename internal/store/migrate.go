@@ -10,6 +10,9 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
+// migrations are for both databases, but for a file whose name ends in that of
+// one.
+//
 //go:embed migrations/*.sql
 var migrations embed.FS
 
@@ -17,21 +20,7 @@ var migrations embed.FS
 // processes may do so at once: on PostgreSQL they queue for an advisory lock,
 // on SQLite the data directory belongs to one of them.
 func (s *Store) migrate(ctx context.Context) (int64, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	kind := goose.DialectSQLite3
-	var options []goose.ProviderOption
-	if s.dialect.name == postgres.name {
-		kind = goose.DialectPostgres
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 120))
-		if err != nil {
-			return 0, err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	p, err := goose.NewProvider(kind, s.write, files, append(options, goose.WithDisableGlobalRegistry(true))...)
+	p, err := s.migrations()
 	if err != nil {
 		return 0, err
 	}
@@ -46,4 +35,27 @@ func (s *Store) migrate(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("the database was written by a newer quartermaster (schema %d, this one knows %d); use that or a newer one", current, target)
 	}
 	return current, nil
+}
+
+// migrations are those of the store's database.
+func (s *Store) migrations() (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	kind, other := goose.DialectSQLite3, postgres
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.dialect.name == postgres.name {
+		kind, other = goose.DialectPostgres, sqlite
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 120))
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	theirs, err := fs.Glob(files, "*."+other.name+".sql")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(kind, s.write, files, append(options, goose.WithExcludeNames(theirs))...)
 }

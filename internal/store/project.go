@@ -26,8 +26,8 @@ func (s *Store) CreateProject(ctx context.Context, p quartermaster.Project) (qua
 // insertProject fails if the id is taken.
 func insertProject(ctx context.Context, tx *sql.Tx, p quartermaster.Project) error {
 	result, err := tx.ExecContext(ctx,
-		`INSERT INTO projects (id, name, plan, revision, created_at) VALUES ($1, $2, $3, 0, $4) ON CONFLICT (id) DO NOTHING`,
-		p.ID, p.Name, string(p.Plan), micros(time.Now()))
+		`INSERT INTO projects (id, name, plan, policy_query, revision, created_at) VALUES ($1, $2, $3, $4, 0, $5) ON CONFLICT (id) DO NOTHING`,
+		p.ID, p.Name, string(p.Plan), p.PolicyQuery, micros(time.Now()))
 	if err != nil {
 		return unwritten(err)
 	}
@@ -51,7 +51,7 @@ func (s *Store) ensureDefaultProject(ctx context.Context) error {
 
 // Projects implements quartermaster.Store.
 func (s *Store) Projects(ctx context.Context) ([]quartermaster.Project, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, name, plan, revision, created_at FROM projects`)
+	rows, err := s.read.QueryContext(ctx, `SELECT `+projectColumns+` FROM projects`)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -69,23 +69,26 @@ func (s *Store) Projects(ctx context.Context) ([]quartermaster.Project, error) {
 }
 
 func readProject(ctx context.Context, tx *sql.Tx, id string) (quartermaster.Project, error) {
-	p, err := scanProject(tx.QueryRowContext(ctx, `SELECT id, name, plan, revision, created_at FROM projects WHERE id = $1`, id))
+	p, err := scanProject(tx.QueryRowContext(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, projectMissing(id)
 	}
 	return p, unavailable(err)
 }
 
+const projectColumns = `id, name, plan, policy_query, grants_token, revision, created_at`
+
 func scanProject(row interface{ Scan(...any) error }) (quartermaster.Project, error) {
 	var (
 		p       quartermaster.Project
 		created int64
 	)
-	err := row.Scan(&p.ID, &p.Name, &p.Plan, &p.Revision, &created)
+	err := row.Scan(&p.ID, &p.Name, &p.Plan, &p.PolicyQuery, &p.GrantsToken, &p.Revision, &created)
 	p.CreatedAt = fromMicros(created)
 	return p, err
 }
 
 func (w *writer) projectRow(p *quartermaster.Project) error {
-	return w.exec(`UPDATE projects SET name = $2, plan = $3 WHERE id = $1`, p.ID, p.Name, string(p.Plan))
+	return w.exec(`UPDATE projects SET name = $2, plan = $3, policy_query = $4, grants_token = $5 WHERE id = $1`,
+		p.ID, p.Name, string(p.Plan), p.PolicyQuery, p.GrantsToken)
 }

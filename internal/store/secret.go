@@ -49,12 +49,12 @@ func noKey(err error) error {
 // other people may use it, it does not open. Neither part can hold a NUL.
 func secretPlace(project, name string) string { return project + "\x00" + name }
 
-func readSecrets(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, changes []quartermaster.Change) ([]quartermaster.Change, error) {
+func readSecrets(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, add func(quartermaster.Change)) error {
 	query, args, err := keyed(d, `SELECT name, created_at, updated_at FROM secrets WHERE project = $1`, "name", keys, []any{project})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return readRows(ctx, tx, query, args, keys, changes, func(rows *sql.Rows) (quartermaster.Change, error) {
+	return readRows(ctx, tx, query, args, keys, add, func(rows *sql.Rows) (quartermaster.Change, error) {
 		var (
 			s                quartermaster.Secret
 			created, updated int64

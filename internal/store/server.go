@@ -8,12 +8,12 @@ import (
 	"quartermaster"
 )
 
-func readServers(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, changes []quartermaster.Change) ([]quartermaster.Change, error) {
+func readServers(ctx context.Context, tx *sql.Tx, d dialect, project string, keys []string, add func(quartermaster.Change)) error {
 	query, args, err := keyed(d, `SELECT name, settings, created_at, updated_at FROM servers WHERE project = $1`, "name", keys, []any{project})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return readRows(ctx, tx, query, args, keys, changes, func(rows *sql.Rows) (quartermaster.Change, error) {
+	return readRows(ctx, tx, query, args, keys, add, func(rows *sql.Rows) (quartermaster.Change, error) {
 		var (
 			s                quartermaster.Server
 			name, settings   string

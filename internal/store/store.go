@@ -99,6 +99,10 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
+// Tell lets f know of every snapshot that there is, and from now on of every one
+// that replaces another, in their order. f must not block.
+func (s *Store) Tell(f func(*quartermaster.Catalog)) { s.snapshots.tell(f) }
+
 // Ping asks the database for a sign of life.
 func (s *Store) Ping(ctx context.Context) error {
 	return unavailable(s.read.PingContext(ctx))
@@ -131,7 +135,7 @@ func (s *Store) change(ctx context.Context, project string, prepare func(*sql.Tx
 		return nil, err
 	}
 	p, err := scanProject(tx.QueryRowContext(ctx,
-		`UPDATE projects SET revision = revision + 1 WHERE id = $1 RETURNING id, name, plan, revision, created_at`, project))
+		`UPDATE projects SET revision = revision + 1 WHERE id = $1 RETURNING `+projectColumns, project))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, projectMissing(project)
 	}

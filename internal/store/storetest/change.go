@@ -15,7 +15,8 @@ func testFailedEdit(f *fixture) {
 	ids := f.tools("a", "b")
 	before := f.bind("x", ids[0])
 	wreck := func(d *quartermaster.Draft) error {
-		return errors.Join(d.DeleteTool("a"), rename("b", "c")(d), putServer("s")(d), d.SetProject(quartermaster.Project{Name: "wrecked"}))
+		return errors.Join(d.DeleteTool("a"), rename("b", "c")(d), putServer("s")(d), d.SetProject(quartermaster.Project{Name: "wrecked"}),
+			putPolicy("p", "package p")(d), grant("project", "admin", "user:x")(d))
 	}
 	own := errors.New("the caller's own")
 	_, err := f.Change(f.Context(), quartermaster.DefaultProject, func(d *quartermaster.Draft) error { return errors.Join(wreck(d), own) })
@@ -75,6 +76,7 @@ func testCanceledContext(f *fixture) {
 // An edit that comes to nothing writes nothing, however it went there.
 func testNoChange(f *fixture) {
 	ids := f.tools("a", "b")
+	f.change(grant("tool:a", "executor", "user:x"))
 	c := f.bind("x", ids[0])
 	was := c.Project()
 	for name, edit := range map[string]func(*quartermaster.Draft) error{
@@ -93,6 +95,15 @@ func testNoChange(f *fixture) {
 		},
 		"secret": func(d *quartermaster.Draft) error {
 			return errors.Join(putSecret("NEW", "v")(d), d.DeleteSecret("NEW"))
+		},
+		"policy": func(d *quartermaster.Draft) error {
+			return errors.Join(putPolicy("new", "package p")(d), d.DeletePolicy("new"))
+		},
+		"grants": func(d *quartermaster.Draft) error {
+			d.Revoke(quartermaster.GrantFilter{})
+			err := errors.Join(grant("tool:a", "executor", "user:x")(d), grant("tool:b", "executor", "user:x")(d))
+			d.Revoke(quartermaster.GrantFilter{Resource: "tool:b"})
+			return err
 		},
 		"bindings": func(d *quartermaster.Draft) error {
 			_, err := d.ReplaceBindings("x", ids)

@@ -18,8 +18,11 @@ func testProjects(f *fixture) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if made.Name != "team-1" || made.Plan != quartermaster.PlanFree || made.Revision != 1 || made.CreatedAt.Before(before) {
+	if made.Name != "team-1" || made.Plan != quartermaster.PlanFree || made.PolicyQuery != quartermaster.DefaultPolicyQuery || made.Revision != 1 || made.CreatedAt.Before(before) {
 		f.Errorf("created %+v", made)
+	}
+	if own, err := f.CreateProject(ctx, quartermaster.Project{ID: "own", PolicyQuery: "data.own.allow"}); err != nil || own.PolicyQuery != "data.own.allow" {
+		f.Errorf("created %+v: %v", own, err)
 	}
 	for id, want := range map[string]quartermaster.Code{
 		"team-1":                quartermaster.CodeAlreadyExists,
@@ -62,21 +65,26 @@ func testProjects(f *fixture) {
 	}
 
 	c, err := f.Change(ctx, "team-1", func(d *quartermaster.Draft) error {
-		return d.SetProject(quartermaster.Project{ID: "other", Name: "Team <1>", Plan: quartermaster.PlanTeam, Revision: 77, CreatedAt: time.Unix(1, 0)})
+		return d.SetProject(quartermaster.Project{ID: "other", Name: "Team <1>", Plan: quartermaster.PlanTeam, PolicyQuery: "data.team.allow", GrantsToken: "no", Revision: 77, CreatedAt: time.Unix(1, 0)})
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	want := quartermaster.Project{ID: "team-1", Name: "Team <1>", Plan: quartermaster.PlanTeam, Revision: 2, CreatedAt: made.CreatedAt}
+	want := quartermaster.Project{ID: "team-1", Name: "Team <1>", Plan: quartermaster.PlanTeam, PolicyQuery: "data.team.allow", Revision: 2, CreatedAt: made.CreatedAt}
 	if c.Project() != want {
 		f.Errorf("set %+v, want %+v", c.Project(), want)
+	}
+	want.GrantsToken, want.Revision = "GhUKEzE3 <&>", 3
+	c, err = f.Change(ctx, "team-1", func(d *quartermaster.Draft) error { d.SetGrantsToken(want.GrantsToken); return nil })
+	if err != nil || c.Project() != want {
+		f.Errorf("token: %+v (%v), want %+v", c.Project(), err, want)
 	}
 	f.reopen()
 	all, err := f.Projects(ctx)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if len(all) != 2 || all[0] != p || all[1] != want {
-		f.Errorf("projects %+v, want default and %+v", all, want)
+	if len(all) != 3 || all[0] != p || all[1].PolicyQuery != "data.own.allow" || all[2] != want {
+		f.Errorf("projects %+v, want default, own and %+v", all, want)
 	}
 }

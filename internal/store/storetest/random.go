@@ -80,7 +80,7 @@ var steps = map[string]func(*rapid.T, *quartermaster.Draft) error{
 		return err
 	},
 	"put user": func(t *rapid.T, d *quartermaster.Draft) error {
-		_, _, err := d.PutUser(quartermaster.User{ID: drawAgentID(t), Groups: drawWords(t)})
+		_, _, err := d.PutUser(quartermaster.User{ID: drawAgentID(t), Groups: drawWords(t), Roles: drawWords(t)})
 		return err
 	},
 	"delete user": func(t *rapid.T, d *quartermaster.Draft) error { return d.DeleteUser(drawAgentID(t)) },
@@ -93,7 +93,39 @@ var steps = map[string]func(*rapid.T, *quartermaster.Draft) error{
 		return d.SetProject(quartermaster.Project{
 			Name: drawText(t),
 			Plan: rapid.SampledFrom([]quartermaster.Plan{"", quartermaster.PlanFree, quartermaster.PlanTeam}).Draw(t, "plan"),
+
+			PolicyQuery: rapid.SampledFrom([]string{"", quartermaster.DefaultPolicyQuery, "data.own.allow"}).Draw(t, "policyQuery"),
 		})
+	},
+	"set grants token": func(t *rapid.T, d *quartermaster.Draft) error { d.SetGrantsToken(drawText(t)); return nil },
+	"put policy": func(t *rapid.T, d *quartermaster.Draft) error {
+		_, _, err := d.PutPolicy(quartermaster.Policy{Name: rapid.SampledFrom(toolNames).Draw(t, "policy"), Rego: "package p #" + drawText(t)})
+		return err
+	},
+	"delete policy": func(t *rapid.T, d *quartermaster.Draft) error {
+		return d.DeletePolicy(rapid.SampledFrom(toolNames).Draw(t, "policy"))
+	},
+	"grant": func(t *rapid.T, d *quartermaster.Draft) error {
+		g := quartermaster.Grant{Relation: rapid.SampledFrom(relations).Draw(t, "relation"), Subject: drawSubject(t)}
+		if rapid.Bool().Draw(t, "tool") {
+			tool := drawToolOf(t, d)
+			g.Tool = rapid.SampledFrom([]string{tool.Name, tool.ID, "@" + tool.Server + "/t"}).Draw(t, "ref")
+		} else {
+			g.Resource = rapid.SampledFrom(resources).Draw(t, "resource")
+		}
+		_, _, err := d.Grant(g)
+		return err
+	},
+	"revoke": func(t *rapid.T, d *quartermaster.Draft) error {
+		all := d.Grants(quartermaster.GrantFilter{})
+		if len(all) == 0 {
+			return nil
+		}
+		g := rapid.SampledFrom(all).Draw(t, "revoked")
+		d.Revoke(rapid.SampledFrom([]quartermaster.GrantFilter{
+			{Subject: g.Subject}, {Resource: g.Resource}, {Resource: g.Resource, Relation: g.Relation, Subject: g.Subject},
+		}).Draw(t, "filter"))
+		return nil
 	},
 }
 
@@ -111,6 +143,8 @@ var (
 	serverNames = []string{"s1", "S2"}
 	secretNames = []string{"B", "b", "S1_API_KEY", "S2_AUTHORIZATION", "9"}
 	agentIDs    = []string{"writer", "Writer", "<a>&b", "日本語 \u2028", `"x\y'`, "a/b?c#d", "."}
+	relations   = []string{"executor", "owner", "member"}
+	resources   = []string{"project", "group:g", "group:<a>&b 日本", "tool:s1__later", "tool:S2__t", "tool:echo", "tool:none"}
 	texts       = []string{"", "plain", "<b>&amp;", "ä日本 \u2028\u2029", `"\'%_;--`, "a\nb\tc", "\ufffd"}
 	objects     = []string{"", "null", "{}", `{"type":"object","properties":{"<q>":{"type":"string"}}}`, ` { "b" : 1.0 , "a":[1e3, "\u0000&"] } `, `{"type":["object","null"]}`}
 	wordLists   = [][]string{nil, {}, {"default"}, {"a", "b", "a"}, {"*", "<x>"}}
@@ -134,6 +168,11 @@ func drawDuration(t *rapid.T) quartermaster.Duration {
 func drawAgentID(t *rapid.T) string { return rapid.SampledFrom(agentIDs).Draw(t, "agent") }
 
 func drawSecretName(t *rapid.T) string { return rapid.SampledFrom(secretNames).Draw(t, "secret") }
+
+func drawSubject(t *rapid.T) string {
+	id := drawAgentID(t)
+	return rapid.SampledFrom([]string{"user:" + id, "group:" + id + "#member", "group:" + id}).Draw(t, "subject")
+}
 
 func drawToolOf(t *rapid.T, d *quartermaster.Draft) *quartermaster.Tool {
 	c := d.Catalog()
@@ -211,6 +250,8 @@ func Difference(a, b *quartermaster.Catalog) string {
 		difference("bindings", a.AllBindings(), b.AllBindings()),
 		difference("user", a.Users(), b.Users()),
 		difference("secret", a.Secrets(), b.Secrets()),
+		difference("policy", a.Policies(), b.Policies()),
+		difference("grant", a.AllGrants(), b.AllGrants()),
 	} {
 		if d != "" {
 			return d

@@ -117,22 +117,7 @@ func testSecretsFollow(f *fixture) {
 	if _, err := other.Catalog(f.Context(), quartermaster.DefaultProject); err != nil {
 		f.Fatal(err)
 	}
-	c := f.change(putSecret("A", "hunter2"))
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		seen, err := other.Catalog(f.Context(), quartermaster.DefaultProject)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if seen.Revision() == c.Revision() {
-			f.same(c, seen)
-			break
-		}
-		if time.Now().After(deadline) {
-			f.Fatal("the other replica does not follow")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	f.followedBy(other, f.change(putSecret("A", "hunter2")))
 	if value, err := other.Secret(f.Context(), quartermaster.DefaultProject, "A"); err != nil || value != "hunter2" {
 		f.Errorf("the other replica opens %d bytes: %v", len(value), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"quartermaster"
 )
@@ -46,6 +47,12 @@ func Run(t *testing.T, create func(t *testing.T) Database) {
 		{"BindingsOfDeletedToolInOneDraft", testBindingsOfDeletedToolInOneDraft},
 		{"BindingsMany", testBindingsMany},
 		{"BindingsConcurrent", testBindingsConcurrent},
+		{"User", testUser},
+		{"Policy", testPolicy},
+		{"Grant", testGrant},
+		{"GrantsFollowTools", testGrantsFollowTools},
+		{"GrantsMany", testGrantsMany},
+		{"GrantsFollow", testGrantsFollow},
 		{"Secret", testSecret},
 		{"SecretOfAServer", testSecretOfAServer},
 		{"SecretsFollow", testSecretsFollow},
@@ -143,6 +150,26 @@ func (f *fixture) survives(c *quartermaster.Catalog) {
 	f.Helper()
 	f.same(c, f.catalog())
 	f.same(c, f.reopen())
+}
+
+// followedBy waits until another replica has c, and returns what it has.
+func (f *fixture) followedBy(other Store, c *quartermaster.Catalog) *quartermaster.Catalog {
+	f.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		seen, err := other.Catalog(f.Context(), quartermaster.DefaultProject)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if seen.Revision() == c.Revision() {
+			f.same(c, seen)
+			return seen
+		}
+		if time.Now().After(deadline) {
+			f.Fatal("the other replica does not follow")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // settable fails when a field that a person can set was forgotten by a test
