@@ -25,6 +25,9 @@ func namesFor(s *Server, upstream string) []string {
 // refuse the offer, unless the tool only waits for it.
 func (m *merge) nameFor(upstream string, own *Tool) (name string, adopted *Tool, reason string) {
 	for i, name := range namesFor(m.server, upstream) {
+		if owner := m.ownerOf(name); owner != "" && own == nil {
+			return "", nil, name + " is a name for a tool of server " + owner
+		}
 		other := m.draft.toolByName(name)
 		if i == 0 && own == nil && other.awaits(m.server.Name) {
 			return name, other, ""
@@ -42,6 +45,16 @@ func (m *merge) nameFor(upstream string, own *Tool) (name string, adopted *Tool,
 		}
 	}
 	return "", nil, "too many tools of the server have names like it"
+}
+
+// ownerOf is the other server that a name speaks of: one without a prefix must not
+// take what was granted on the tools of one that has not answered yet.
+func (m *merge) ownerOf(name string) string {
+	owner, _, ok := strings.Cut(name, "__")
+	if !ok || m.server.Prefix || owner == m.server.Name || m.draft.Server(owner) == nil {
+		return ""
+	}
+	return owner
 }
 
 // confusedWith finds the tool that could be meant by a name that is free.

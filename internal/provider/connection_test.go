@@ -388,6 +388,32 @@ func TestListChangedIsSettled(t *testing.T) {
 	})
 }
 
+// POOL-4: what a server says while its list is still being taken in is not lost.
+func TestListChangedMeanwhile(t *testing.T) {
+	var lists atomic.Int64
+	dial := func() (*rogue, error) {
+		return &rogue{on: map[string]func(*rogue, string, string){"tools/list": func(r *rogue, id, _ string) {
+			n := min(lists.Add(1), 4)
+			var tools []string
+			for _, name := range []string{"a", "b", "c", "d"}[:n] {
+				tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+			}
+			r.answer(id, `{"tools":[`+strings.Join(tools, ",")+`]}`)
+			if n < 4 {
+				r.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
+		}}}, nil
+	}
+	bubble(t, dial, func(t *testing.T, w *world) {
+		w.put(piped("s"))
+		began := time.Now()
+		w.awaitTools("s", "a", "b", "c", "d")
+		if waited := time.Since(began); waited > time.Minute {
+			t.Errorf("only the periodic refresh has noticed, after %v", waited)
+		}
+	})
+}
+
 // A list that cannot be had again, or not be recorded, is a reason to worry, not
 // to hang up.
 func TestDegraded(t *testing.T) {

@@ -19,6 +19,7 @@ type watch struct {
 
 	refresh *time.Timer
 	listing bool      // a job is at it
+	stale   bool      // and what it lists may have changed since it began
 	listed  time.Time // when the last one ended
 	check   *time.Timer
 	idle    *time.Timer
@@ -187,7 +188,7 @@ func (w *watch) stopIfIdle() step {
 // refreshSoon asks for the list, but not more often than is reasonable,
 // whatever the upstream says.
 func (w *watch) refreshSoon() {
-	if w.c.agent == "" {
+	if w.stale = w.listing; w.c.agent == "" && !w.stale {
 		w.refresh.Reset(max(0, w.c.up.timing().settle-time.Since(w.listed)))
 	}
 }
@@ -241,5 +242,8 @@ func (w *watch) listedAt(well bool) {
 		next = min(next, 10*time.Second)
 	}
 	w.refresh.Reset(next)
+	if w.stale {
+		w.refreshSoon()
+	}
 	w.settle()
 }
